@@ -167,17 +167,6 @@ typedef struct cg_constant {
     uint32_t uses;           /* of the value */
 } cg_constant;
 
-/* The function that stages belong to, and what is computed for it once. */
-typedef struct cg_whole {
-    const ir_func *ir;
-    uint32_t *node, *tensor;   /* number in the current stage; 0: the stage doesn't reach it */
-    ir_ref *nodes;             /* the inverse: by number, from 1 to node_count */
-    uint32_t *tensors;
-    uint32_t node_count, tensor_count;
-    ir_ref *path;              /* from an expression to the current node */
-    bool *aliased;             /* by tensor: an output shares its memory, or may */
-} cg_whole;
-
 /* What holds for the code of one piece of a loop, and for the pieces inside of it.  cg_piece_begin copies the record of
  * the piece around it into memory of the caller, who then changes what differs; cg_piece_end returns to that piece. */
 typedef struct cg_piece {
@@ -209,7 +198,9 @@ typedef struct cg_piece {
 
 typedef struct cg_func {
     const ir_func *ir;         /* of this stage only */
-    const cg_whole *whole;     /* the function it is taken from */
+    const bool *aliased;       /* by tensor: an output of any stage shares its memory, or may */
+    const ir_ref *nodes;       /* by node: its number in the function that the stage is taken from; for texts */
+    bool by_table;             /* the first argument has a pointer for each tensor: other stages have this code, too */
     const rt_target *target;
     const cg_target *cpu;
     rt_arena *arena;

@@ -9,45 +9,64 @@
 /* function.c: survey and plan of the stage of f->ir, in the arena; the state of emission is the initial one. */
 opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
-/* single_stage.c: the function that stages are taken from; and a stage as a function of its own, valid until the next
- * one. */
-opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
-opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
-uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
+/* The same for a stage that has the code of another one: calls it with a table of this stage's pointers. */
+opjit_status opjit_cg_stage_call(cg_func *f, const char *name, LLVMValueRef code);
 
-/* equal_stages.c: the stages of a function's variants, equal ones once. */
-typedef struct cg_made {
-    const void *text; /* everything that its code depends on; NULL: none */
-    size_t size;
-    uint32_t stage;
-} cg_made;
-typedef struct cg_shared {
-    rt_arena *arena;
-    uint32_t *same, count; /* by stage, all variants in order: the first equal one, or itself */
-    cg_made *made;         /* by hash */
-    uint32_t mask;         /* 0: there is one variant, whose stages are not compared */
-} cg_shared;
-bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
-/* Enters f's stage; *out_made: an equal one was entered before. */
-opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
-/* A stage that is made elsewhere. */
-static inline void cg_shared_skip(cg_shared *s)
+/* A stage as a function of its own. */
+typedef struct cg_single {
+    ir_func ir;              /* with the nodes and tensors that the stage reaches */
+    bool *aliased;           /* by tensor: see cg_func */
+    ir_ref *nodes;           /* by node: see cg_func */
+    uint32_t variant, number; /* of the stage in its variant */
+    struct cg_single *first; /* the first stage that has this one's code */
+    struct cg_single *same;  /* the first one that has its places, too: one function is enough */
+    struct cg_single *next, *last; /* a code's stages: the next one; first: the last one */
+    bool shared;             /* first: the code is for tables of pointers, which differ from stage to stage */
+} cg_single;
+/* Whether only the place in a call's memory differs from layer to layer. */
+static inline bool cg_has_place(const ir_tensor *t)
 {
-    s->same[s->count] = s->count;
-    s->count++;
+    return t->role == IR_IN || t->role == IR_OUT || t->role == IR_CONSTANT || t->role == IR_TEMP;
 }
-/* groups.c: code of large requests, some stages of each variant at a time.  make: the code of stages first to last
- * alone, whose entries are set; those of others are UINT64_MAX. */
-typedef opjit_status (*cg_make_fn)(const codegen_request *request, uint32_t first, uint32_t last, codegen_result *out,
-                                   opjit_error *error);
-bool opjit_cg_is_large(const codegen_request *request);
-opjit_status opjit_cg_compile_groups(const codegen_request *request, cg_make_fn make, codegen_result *out,
-                                     opjit_error *error);
-/* Refuses code in which a stage has no entry. */
-opjit_status opjit_cg_check_entries(const codegen_result *code, opjit_error *error);
-/* object_code.c: code and entries from the object that has these stages. */
-opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena, const void *object,
-                           size_t size, codegen_result *out, opjit_error *error);
+/* All stages of a request's variants, or of a version's. */
+typedef struct cg_stages {
+    cg_single *at;            /* variants in order */
+    uint32_t count;
+    const uint32_t *variants; /* the number of each variant's first stage, and their end */
+    uint32_t variant_count;
+    cg_single **codes;        /* those stages that are the first ones of their code */
+    uint32_t code_count;
+} cg_stages;
+/* The function that stages belong to, and what is computed for it once. */
+typedef struct cg_whole {
+    const ir_func *ir;
+    uint32_t *node, *tensor;   /* number in the current stage; 0: the stage doesn't reach it */
+    ir_ref *nodes;             /* the inverse: by number, from 1 to node_count */
+    uint32_t *tensors;
+    uint32_t node_count, tensor_count;
+    ir_ref *path;              /* from an expression to the current node */
+    bool *aliased;             /* by tensor: an output shares its memory, or may */
+} cg_whole;
+/* single_stage.c: that function; and a stage of it, in the arena. */
+opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
+opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, cg_single *out, opjit_error *error);
+/* equal_stages.c: in the arena.  Which stages are one: none; those whose code is equal; the same, but each has a
+ * function, as it is found by its name. */
+typedef enum cg_equal { CG_EQUAL_APART, CG_EQUAL_ONCE, CG_EQUAL_NAMED } cg_equal;
+opjit_status opjit_cg_stages_init(cg_stages *stages, const ir_func *const *variants, uint32_t count, cg_equal equal,
+                                  rt_arena *arena, opjit_error *error);
+/* groups.c: code of large requests, some codes at a time.  make: the codes first to last alone; enters where their
+ * stages' functions are. */
+typedef opjit_status (*cg_make_fn)(const codegen_request *request, const cg_stages *stages, uint32_t first,
+                                   uint32_t last, codegen_result *out, opjit_error *error);
+bool opjit_cg_is_large(const codegen_request *request, const cg_stages *stages);
+opjit_status opjit_cg_compile_groups(const codegen_request *request, const cg_stages *stages, cg_make_fn make,
+                                     codegen_result *out, opjit_error *error);
+/* object_code.c: the code of an object; enters where the functions of stages are that it has. */
+opjit_status opjit_cg_code(const codegen_request *request, const cg_stages *stages, const void *object, size_t size,
+                           codegen_result *out, opjit_error *error);
+/* Stages that are one have one entry.  Refuses code in which a stage has none. */
+opjit_status opjit_cg_end_entries(const cg_stages *stages, codegen_result *out, opjit_error *error);
 
 /* entry.c: what objects have in addition to stages.  Call begin, then for each version emit its stages and call
  * version, then end. */
@@ -111,7 +130,8 @@ opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_erro
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
                                 opjit_error *error);
 /* explain.c: the plans of the request's first variant at that level, appended to *out. */
-opjit_status opjit_cg_explain(const codegen_request *request, uint32_t level, rt_bytes *out, opjit_error *error);
+opjit_status opjit_cg_explain(const codegen_request *request, const cg_stages *stages, uint32_t level, rt_bytes *out,
+                              opjit_error *error);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error); /* module.c */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* function.c - one stage, one function: its survey and plan, its parallel loop, its end. */
 #include "codegen/driver/driver.h"
+#include "codegen/emit/access.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
 
@@ -158,4 +159,26 @@ opjit_status opjit_cg_stage(cg_func *f, const char *name)
     }
     end_function(f);
     return f->failed ? opjit_rt_no_memory(f->error) : OPJIT_OK;
+}
+
+opjit_status opjit_cg_stage_call(cg_func *f, const char *name, LLVMValueRef code)
+{
+    const uint32_t count = f->ir->tensor_count - 1;
+    LLVMValueRef args[6];
+    f->bases = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->tensor_count);
+    if (!f->bases)
+        return opjit_rt_no_memory(f->error);
+    begin_function(f, name);
+    LLVMPositionBuilderAtEnd(f->entry, LLVMGetInsertBlock(f->b));
+    LLVMGetParams(f->fn, args);
+    LLVMValueRef table = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, count), "");
+    for (uint32_t t = 1; t <= count; t++) {
+        LLVMValueRef place = opjit_cg_number(f, 64, 1, t - 1);
+        if (cg_has_place(&f->ir->tensors[t]))
+            LLVMBuildStore(f->b, opjit_cg_base_pointer(f, t), opjit_cg_offset(f, f->type.ptr, table, place));
+    }
+    args[0] = table;
+    LLVMBuildCall2(f->b, opjit_cg_stage_type(f), code, args, 6, "");
+    LLVMBuildRetVoid(f->b);
+    return OPJIT_OK;
 }

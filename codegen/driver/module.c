@@ -27,9 +27,9 @@ typedef struct job {
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
     uint32_t buffer_count;
     bool accumulates;
+    const cg_stages *stages; /* of the request, or by version */
     uint32_t level;       /* of the code, after find_level */
-    uint32_t first, last; /* stages of each variant that are to be built */
-    cg_shared stages;     /* of the variants that are being built */
+    uint32_t first, last; /* codes that are to be built */
     cg_tiles tiles;       /* that the module calls */
 } job;
 
@@ -62,61 +62,55 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     return f;
 }
 
-static opjit_status build_stage(job *j, const cg_target *cpu, cg_whole *whole, ir_ref stage, const char *name)
+static cg_func stage_function(job *j, const cg_target *cpu, const cg_single *stage, rt_arena *arena)
 {
-    ir_func single;
+    cg_func f = new_function(j, cpu, &stage->ir);
+    f.aliased = stage->aliased;
+    f.nodes = stage->nodes;
+    f.arena = arena;
+    return f;
+}
+
+/* A stage's function: the code itself, or a call of it where there is one. */
+static opjit_status build_stage(job *j, const cg_target *cpu, const cg_single *stage, const char *kernel,
+                                LLVMValueRef code)
+{
+    char name[NAME_SIZE];
     rt_arena arena;
-    bool made = false;
     opjit_rt_arena_init(&arena, j->request->allocator);
-    opjit_status status = opjit_cg_single(whole, stage, &arena, &single, j->error);
-    if (status == OPJIT_OK) {
-        cg_func f = new_function(j, cpu, &single);
-        f.whole = whole;
-        f.arena = &arena;
-        status = opjit_cg_share(&j->stages, &f, &made);
-        if (status == OPJIT_OK && !made)
-            status = opjit_cg_stage(&f, name);
-        j->accumulates |= f.accumulates;
-    }
+    snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, stage->variant, stage->number);
+    cg_func f = stage_function(j, cpu, stage, &arena);
+    const opjit_status status = code ? opjit_cg_stage_call(&f, name, code) : opjit_cg_stage(&f, name);
+    j->accumulates |= f.accumulates;
     opjit_rt_arena_free(&arena);
     return status;
 }
 
-static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *ir, const char *kernel, uint32_t variant)
+/* The code that several stages share, and their functions. */
+static opjit_status build_shared(job *j, const cg_target *cpu, const cg_single *first, const char *kernel)
 {
-    uint32_t stage = 0;
-    cg_whole whole;
     rt_arena arena;
     opjit_rt_arena_init(&arena, j->request->allocator);
-    opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
-    for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
-        char name[NAME_SIZE];
-        if (stage < j->first || stage >= j->last) {
-            cg_shared_skip(&j->stages);
-            continue;
-        }
-        snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
-        status = opjit_cg_check_cancelled(j->request, j->error);
-        if (status == OPJIT_OK)
-            status = build_stage(j, cpu, &whole, s, name);
-    }
+    cg_func f = stage_function(j, cpu, first, &arena);
+    f.by_table = true;
+    opjit_status status = opjit_cg_stage(&f, "equal.stages"); /* LLVM numbers them */
+    j->accumulates |= f.accumulates;
+    if (status == OPJIT_OK)
+        LLVMSetLinkage(f.fn, LLVMInternalLinkage);
+    for (const cg_single *s = first; s && status == OPJIT_OK; s = s->next)
+        if (s->same == s)
+            status = build_stage(j, cpu, s, kernel, f.fn);
     opjit_rt_arena_free(&arena);
     return status;
 }
 
-static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count,
-                                   const char *kernel)
+static opjit_status build_codes(job *j, const cg_target *cpu, const cg_stages *stages, const char *kernel)
 {
-    uint32_t stages = 0;
-    for (uint32_t v = 0; v < count; v++)
-        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
-            stages++;
-    /* Drivers find a GPU's kernels by name, and other programs' stages are listed by name: all of a variant's have
-     * their own. */
-    if (!opjit_cg_shared_init(&j->stages, &j->arena, stages, count > 1 && !cpu->grid && !j->request->kernel))
-        return opjit_rt_no_memory(j->error);
-    for (uint32_t v = 0; v < count; v++)
-        TRY(build_variant(j, cpu, variants[v], kernel, v));
+    for (uint32_t i = j->first; i < stages->code_count && i < j->last; i++) {
+        const cg_single *first = stages->codes[i];
+        TRY(opjit_cg_check_cancelled(j->request, j->error));
+        TRY(first->shared ? build_shared(j, cpu, first, kernel) : build_stage(j, cpu, first, kernel, NULL));
+    }
     return OPJIT_OK;
 }
 
@@ -148,7 +142,7 @@ static opjit_status build_kernel(job *j, const cg_target *cpu)
     for (uint32_t i = 0; i < kernel->version_count; i++) {
         const codegen_version *version = &kernel->versions[i];
         j->target = version->target;
-        TRY(build_variants(j, cpu, version->variants, version->variant_count, version->name));
+        TRY(build_codes(j, cpu, &j->stages[i], version->name));
         f = new_function(j, cpu, NULL);
         TRY(opjit_cg_kernel_version(&f, &made, i));
     }
@@ -163,7 +157,7 @@ static opjit_status build_grid(job *j, const cg_target *cpu)
     cg_func f = new_function(j, cpu, NULL);
     j->buffer_count = version->meta->inputs + version->meta->outputs;
     TRY(opjit_cg_kernel_constants(&f, kernel, j->request->name, &j->constant_data));
-    return build_variants(j, cpu, version->variants, version->variant_count, version->name);
+    return build_codes(j, cpu, j->stages, version->name);
 }
 
 /* A GPU kernel's arguments are its buffers: as many as there are slots. */
@@ -183,7 +177,7 @@ static void count_buffers(job *j)
 static opjit_status build_stages(job *j, const cg_target *cpu)
 {
     count_buffers(j);
-    return build_variants(j, cpu, j->request->variants, j->request->variant_count, j->request->name);
+    return build_codes(j, cpu, j->stages, j->request->name);
 }
 
 static opjit_status build(job *j, const cg_target *cpu)
@@ -233,7 +227,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
         return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
         TRY(opjit_cg_link_check(data, size, j->error));
-    TRY(what == CODEGEN_CODE ? opjit_cg_code(j->request, &j->stages, &j->arena, data, size, out, j->error)
+    TRY(what == CODEGEN_CODE ? opjit_cg_code(j->request, j->stages, data, size, out, j->error)
                              : append(out, data, size, j->error));
     out->link_ms = now_ms() - emitted;
     return OPJIT_OK;
@@ -271,80 +265,69 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* At peak LLVM takes a time that grows with the square of a stage's nodes, so large ones are compiled at quick. */
-static opjit_status find_level(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count)
+/* A request on its way: what is known of it before any module is made. */
+typedef struct whole_request {
+    rt_arena arena;
+    cg_stages *stages; /* of the request, or by version */
+    uint32_t count;
+} whole_request;
+
+static opjit_status take_stages(const codegen_request *r, const cg_target *cpu, whole_request *w, opjit_error *error)
 {
-    for (uint32_t v = 0; v < count && j->level == OPJIT_LEVEL_PEAK && !cpu->grid; v++) {
-        cg_whole whole;
-        if (variants[v]->node_count <= CG_PEAK_NODES)
-            continue;
-        TRY(opjit_cg_whole_init(&whole, variants[v], &j->arena, j->error));
-        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
-            if (opjit_cg_stage_size(&whole, s) > CG_PEAK_NODES)
-                j->level = OPJIT_LEVEL_QUICK;
+    /* Drivers find a GPU's kernels by name, and other programs' stages are listed by name. */
+    const cg_equal equal = cpu->grid || r->emit == CODEGEN_PLAN ? CG_EQUAL_APART
+                           : r->kernel                          ? CG_EQUAL_NAMED
+                                                                : CG_EQUAL_ONCE;
+    w->count = r->kernel ? r->kernel->version_count : 1;
+    w->stages = ARENA_ARRAY(&w->arena, cg_stages, w->count);
+    if (!w->stages)
+        return opjit_rt_no_memory(error);
+    if (!r->kernel)
+        return opjit_cg_stages_init(w->stages, r->variants, r->variant_count, equal, &w->arena, error);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const codegen_version *v = &r->kernel->versions[i];
+        TRY(opjit_cg_stages_init(&w->stages[i], v->variants, v->variant_count, equal, &w->arena, error));
     }
     return OPJIT_OK;
 }
 
-static opjit_status open_job(job *j, const cg_target *cpu)
+/* At peak LLVM takes a time that grows with the square of a stage's nodes, so large ones are compiled at quick. */
+static uint32_t find_level(const codegen_request *r, const cg_target *cpu, const whole_request *w)
 {
-    const codegen_request *r = j->request;
-    TRY(find_level(j, cpu, r->variants, r->kernel ? 0 : r->variant_count));
-    for (uint32_t i = 0; r->kernel && i < r->kernel->version_count; i++)
-        TRY(find_level(j, cpu, r->kernel->versions[i].variants, r->kernel->versions[i].variant_count));
-    j->tiles.arena = &j->arena;
-    return opjit_cg_llvm_open(&j->llvm, cpu, j->target, j->level, r->name, j->error);
+    for (uint32_t v = 0; v < w->count && !cpu->grid; v++)
+        for (uint32_t i = 0; i < w->stages[v].code_count; i++)
+            if (w->stages[v].codes[i]->ir.node_count - 1 > CG_PEAK_NODES)
+                return OPJIT_LEVEL_QUICK;
+    return r->level;
 }
 
-/* No machine, context or module of LLVM's. */
-static opjit_status explain(const codegen_request *request, const cg_target *cpu, codegen_result *out,
-                            opjit_error *error)
-{
-    job j = { .request = request, .error = error, .target = request->target, .level = request->level };
-    opjit_rt_arena_init(&j.arena, request->allocator);
-    opjit_status status = find_level(&j, cpu, request->variants, 1);
-    if (status == OPJIT_OK)
-        status = opjit_cg_explain(request, j.level, &out->bytes, error);
-    opjit_rt_arena_free(&j.arena);
-    if (status != OPJIT_OK)
-        opjit_rt_bytes_free(&out->bytes);
-    return status;
-}
-
-/* Stages first to last of each variant, if the request is of stages alone. */
-static opjit_status compile_some(const codegen_request *request, uint32_t first, uint32_t last, codegen_result *out,
-                                 opjit_error *error)
+/* The codes first to last, if the request is of stages alone. */
+static opjit_status compile_some(const codegen_request *request, const cg_stages *stages, uint32_t first, uint32_t last,
+                                 codegen_result *out, opjit_error *error)
 {
     const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
     const cg_target *cpu = opjit_cg_target_find(target->arch);
-    job j = { .request = request, .error = error, .target = target, .level = request->level, .first = first,
-              .last = last };
-    *out = (codegen_result){ .entries = NULL };
+    job j = { .request = request, .error = error, .target = target, .level = request->level, .stages = stages,
+              .first = first, .last = last };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
+    j.tiles.arena = &j.arena;
     const double start = now_ms();
-    opjit_status status = open_job(&j, cpu);
+    opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, target, j.level, request->name, error);
     if (status == OPJIT_OK)
         status = build(&j, cpu);
     out->build_ms = now_ms() - start;
     if (status == OPJIT_OK)
         status = emit(&j, cpu, out);
     close_job(&j);
-    if (status != OPJIT_OK) {
-        opjit_rt_release(request->allocator, out->entries, out->entry_count * sizeof(uint64_t));
+    if (status != OPJIT_OK)
         opjit_rt_bytes_free(&out->bytes);
-        *out = (codegen_result){ .entries = NULL };
-    }
     return status;
 }
 
-static opjit_status compile_once(const codegen_request *request, codegen_result *out, opjit_error *error)
-{
-    return compile_some(request, 0, UINT32_MAX, out, error);
-}
-
 /* Holds memory of all sizes that LLVM released, so that LLVM's objects are at other addresses this time. */
-static opjit_status compile_again(const codegen_request *request, codegen_result *out, opjit_error *error)
+static opjit_status compile_again(const codegen_request *request, const cg_stages *stages, codegen_result *out,
+                                  opjit_error *error)
 {
     enum { LEAST = 512, MOST = 4096, STEP = 16, SIZES = (MOST - LEAST) / STEP, TIMES = 8 };
     static const char nothing[MOST];
@@ -354,10 +337,51 @@ static opjit_status compile_again(const codegen_request *request, codegen_result
     while (status == OPJIT_UNAVAILABLE && count < TIMES * SIZES) {
         for (uint32_t size = LEAST; size < MOST; size += STEP)
             held[count++] = LLVMCreateMemoryBufferWithMemoryRangeCopy(nothing, size, "");
-        status = compile_once(request, out, error);
+        status = compile_some(request, stages, 0, UINT32_MAX, out, error);
     }
     while (count > 0)
         LLVMDisposeMemoryBuffer(held[--count]);
+    return status;
+}
+
+static opjit_status compile_stages(const codegen_request *request, const cg_target *cpu, const cg_stages *stages,
+                                   codegen_result *out, opjit_error *error)
+{
+    const bool code = request->emit == CODEGEN_CODE;
+    if (code) {
+        out->entry_count = stages->count;
+        out->entries = opjit_rt_allocate(request->allocator, stages->count * sizeof(uint64_t), sizeof(uint64_t));
+        if (!out->entries)
+            return opjit_rt_no_memory(error);
+        memset(out->entries, 0xff, stages->count * sizeof(uint64_t)); /* UINT64_MAX: none yet */
+    }
+    opjit_status status = opjit_cg_is_large(request, stages)
+                              ? opjit_cg_compile_groups(request, stages, compile_some, out, error)
+                              : compile_some(request, stages, 0, UINT32_MAX, out, error);
+    if (status == OPJIT_UNAVAILABLE && cpu->fresh)
+        status = compile_again(request, stages, out, error);
+    return status == OPJIT_OK && code ? opjit_cg_end_entries(stages, out, error) : status;
+}
+
+static opjit_status compile_whole(const codegen_request *request, const cg_target *cpu, codegen_result *out,
+                                  opjit_error *error)
+{
+    codegen_request leveled = *request;
+    whole_request w = { .count = 0 };
+    opjit_rt_arena_init(&w.arena, request->allocator);
+    opjit_status status = take_stages(request, cpu, &w, error);
+    if (status == OPJIT_OK) {
+        leveled.level = find_level(request, cpu, &w);
+        status = request->emit == CODEGEN_PLAN
+                     ? opjit_cg_explain(&leveled, w.stages, leveled.level, &out->bytes, error)
+                     : compile_stages(&leveled, cpu, w.stages, out, error);
+    }
+    opjit_rt_arena_free(&w.arena);
+    if (status != OPJIT_OK) {
+        opjit_rt_release(request->allocator, out->entries, out->entry_count * sizeof(uint64_t));
+        opjit_rt_bytes_free(&out->bytes);
+        *out = (codegen_result){ .entries = NULL };
+    }
     return status;
 }
 
@@ -371,8 +395,6 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     if (!cpu)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
                                target->text);
-    if (request->emit == CODEGEN_PLAN)
-        return explain(request, cpu, out, error);
     if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!codegen}{!target}code for {%s} is %s, and nothing that this machine calls",
@@ -380,11 +402,7 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     if (cpu->fresh && request->emit == CODEGEN_ASM)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!codegen}{!target}code for {%s} is no text; spirv-dis makes one of it", target->text);
-    opjit_status status = opjit_cg_is_large(request) ? opjit_cg_compile_groups(request, compile_some, out, error)
-                                                     : compile_once(request, out, error);
-    if (status == OPJIT_UNAVAILABLE && cpu->fresh)
-        status = compile_again(request, out, error);
-    return status == OPJIT_OK && request->emit == CODEGEN_CODE ? opjit_cg_check_entries(out, error) : status;
+    return compile_whole(request, cpu, out, error);
 }
 
 /* --- registries --------------------------------------------------------------------------------------------------- */

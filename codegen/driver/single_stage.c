@@ -131,34 +131,33 @@ static void forget_stage(cg_whole *w)
         w->tensor[w->tensors[w->tensor_count]] = 0;
 }
 
-uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage)
+opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, cg_single *single, opjit_error *error)
 {
+    ir_func *out = &single->ir;
+    uint32_t operands = 0;
     forget_stage(w);
     take_statement(w, stage);
-    return w->node_count;
-}
-
-opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error)
-{
-    uint32_t operands = 0;
-    opjit_cg_stage_size(w, stage);
     for (uint32_t i = 1; i <= w->node_count; i++) {
         const ir_node *n = ir_at(w->ir, w->nodes[i]);
         operands += n->count;
         if (names_tensor(n))
             take_tensor(w, n->ref);
     }
-    *out = *w->ir;
+    *single = (cg_single){ .ir = *w->ir };
     out->node_count = w->node_count + 1;
     out->tensor_count = w->tensor_count + 1;
     out->operand_count = 0;
     out->nodes = ARENA_ARRAY(arena, ir_node, out->node_count);
     out->tensors = ARENA_ARRAY(arena, ir_tensor, out->tensor_count);
     out->operands = ARENA_ARRAY(arena, ir_ref, operands);
-    if (!out->nodes || !out->tensors || !out->operands)
+    single->aliased = ARENA_ARRAY(arena, bool, out->tensor_count);
+    single->nodes = opjit_rt_arena_copy(arena, w->nodes, out->node_count, sizeof *w->nodes);
+    if (!out->nodes || !out->tensors || !out->operands || !single->aliased || !single->nodes)
         return opjit_rt_no_memory(error);
     copy_nodes(w, out);
     copy_tensors(w, out);
+    for (uint32_t i = 1; i <= w->tensor_count; i++)
+        single->aliased[i] = w->aliased[w->tensors[i]];
     out->body = w->node[stage];
     out->nodes[out->body].next = 0;
     return OPJIT_OK;

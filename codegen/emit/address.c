@@ -34,6 +34,8 @@ LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor)
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset * opjit_ir_type_size(t->type));
     } else if (f->cpu->grid) {
         p = opjit_cg_grid_base(f, tensor);
+    } else if (f->by_table && t->role != IR_SCRATCH) {
+        p = load_slot(f, LLVMGetParam(f->fn, 0), f->type.ptr, tensor - 1);
     } else if (t->role == IR_TEMP || t->role == IR_SCRATCH) {
         p = LLVMGetParam(f->fn, t->role == IR_TEMP ? 2 : 3);
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset);

@@ -45,9 +45,8 @@ static void note_stores(planner *p, ir_ref first)
 
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor)
 {
-    const cg_whole *w = f->whole;
     const uint32_t root = opjit_ir_root(f->ir, tensor);
-    return f->ir->tensors[root].role == IR_IN && w->aliased[w->tensors[root]];
+    return f->ir->tensors[root].role == IR_IN && f->aliased[root];
 }
 
 /* An input may share an output's memory if the function says so.  Rule V15 keeps such loads before the stores that

@@ -11,7 +11,7 @@
 
 static void put_name(const cg_func *f, const uint32_t *numbers, ir_ref var, rt_bytes *out)
 {
-    const uint32_t number = numbers ? numbers[f->whole->nodes[var]] : 0;
+    const uint32_t number = numbers ? numbers[f->nodes[var]] : 0;
     if (number > 0)
         opjit_rt_bytes_printf(out, "%%%" PRIu32, number - 1);
     else
