@@ -39,6 +39,8 @@ typedef struct codegen_kernel {
     const codegen_version *versions; /* best first: the first one that runs is chosen when a program is loaded */
     uint32_t version_count;          /* all of one architecture and with one interface */
     const codegen_data *constants;   /* by constant buffer */
+    bool weights_apart;              /* constants are no part of it: a pointer to all of them, each at the next multiple
+                                        of 64, follows the buffers; their data are NULL */
 } codegen_kernel;
 
 typedef struct codegen_request {

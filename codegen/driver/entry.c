@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* entry.c - what an object has in addition to a kernel's stages, so that programs can call it and the runtime can find
  * it:
- *     NAME(in0, ..., out0, ..., params ..., workspace)   typed, as the generated header declares it
+ *     NAME(in0, ..., out0, ..., params ..., [weights,] workspace)   typed, as the generated header declares it
  *     NAME_packed(buffers, params, workspace)             the same with arrays
  *     NAME_runs_here()                                    whether this machine has what the code needs (cpu_check.c)
  *     NAME_metadata, NAME_kernel                          opjit_kernel_meta, opjit_aot_kernel
@@ -35,6 +35,12 @@ static uint32_t bindings(const opjit_kernel_meta *m)
     return m->inputs + m->outputs;
 }
 
+/* Whether the caller gives the constants. */
+static bool has_weights(const codegen_kernel *k)
+{
+    return k->weights_apart && k->versions[0].meta->constants != 0;
+}
+
 /* Whether any version needs one; all versions have the same arguments. */
 static bool has_workspace(const codegen_kernel *k)
 {
@@ -66,7 +72,7 @@ static LLVMValueRef load_pointer(cg_func *f, LLVMValueRef buffers, uint32_t inde
     return LLVMBuildLoad2(f->b, f->type.ptr, at(f, f->type.ptr, buffers, index), "");
 }
 
-/* The caller's pointers, then those of the kernel's own constants. */
+/* The caller's pointers, then those of the kernel's constants: its own, or out of the caller's weights. */
 static LLVMValueRef all_buffers(cg_func *f, const cg_kernel *k, const opjit_kernel_meta *m, LLVMValueRef given)
 {
     if (m->constants == 0)
@@ -74,8 +80,13 @@ static LLVMValueRef all_buffers(cg_func *f, const cg_kernel *k, const opjit_kern
     LLVMValueRef all = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, bindings(m) + m->constants), "");
     for (uint32_t i = 0; i < bindings(m); i++)
         LLVMBuildStore(f->b, load_pointer(f, given, i), at(f, f->type.ptr, all, i));
-    for (uint32_t i = 0; i < m->constants; i++)
-        LLVMBuildStore(f->b, k->constants[i], at(f, f->type.ptr, all, bindings(m) + i));
+    LLVMValueRef weights = has_weights(k->request) ? load_pointer(f, given, bindings(m)) : NULL;
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < m->constants; i++) {
+        LLVMValueRef constant = weights != NULL ? at(f, f->type.i8, weights, offset) : k->constants[i];
+        LLVMBuildStore(f->b, constant, at(f, f->type.ptr, all, bindings(m) + i));
+        offset = align_up(offset + k->request->constants[i].bytes, 64);
+    }
     return all;
 }
 
@@ -170,7 +181,7 @@ static bool is_signed(uint32_t dtype)
 static LLVMTypeRef typed_type(const cg_func *f, const codegen_kernel *request)
 {
     const opjit_kernel_meta *m = request->versions[0].meta;
-    const uint32_t count = bindings(m) + m->params + has_workspace(request);
+    const uint32_t count = bindings(m) + m->params + has_weights(request) + has_workspace(request);
     LLVMTypeRef *types = ARENA_ARRAY(f->arena, LLVMTypeRef, count);
     if (!types)
         return NULL;
@@ -189,16 +200,18 @@ static LLVMValueRef param_bits(cg_func *f, const opjit_param_info *info, LLVMVal
 static LLVMValueRef emit_typed(cg_func *f, const cg_kernel *k, const codegen_version *version, LLVMValueRef callee)
 {
     const opjit_kernel_meta *m = version->meta;
-    const uint32_t count = bindings(m);
+    const uint32_t count = bindings(m), weights = has_weights(k->request);
     LLVMValueRef fn = begin(f, version->name, ".typed", k->typed_type), none = LLVMConstNull(f->type.ptr);
-    LLVMValueRef buffers = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, count), ""), params = none;
+    LLVMValueRef buffers = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, count + weights), ""), params = none;
     for (uint32_t i = 0; i < count; i++)
         LLVMBuildStore(f->b, LLVMGetParam(fn, i), at(f, f->type.ptr, buffers, i));
+    if (weights != 0)
+        LLVMBuildStore(f->b, LLVMGetParam(fn, count + m->params), at(f, f->type.ptr, buffers, count));
     if (m->params != 0)
         params = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.i64, m->params), "");
     for (uint32_t i = 0; i < m->params; i++)
         LLVMBuildStore(f->b, param_bits(f, param_at(m, i), LLVMGetParam(fn, count + i)), at(f, f->type.i64, params, i));
-    LLVMValueRef workspace = has_workspace(k->request) ? LLVMGetParam(fn, count + m->params) : none;
+    LLVMValueRef workspace = has_workspace(k->request) ? LLVMGetParam(fn, count + m->params + weights) : none;
     LLVMBuildCall2(f->b, k->packed_type, callee, (LLVMValueRef[]){ buffers, params, workspace }, 3, "");
     LLVMBuildRetVoid(f->b);
     return fn;
@@ -253,7 +266,7 @@ static LLVMValueRef emit_metadata(cg_func *f, const codegen_version *version, co
 static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_version *version, const cg_entries *e,
                                 LLVMValueRef metadata, LLVMValueRef code)
 {
-    const uint32_t count = version->meta->constants, fields = sizeof(opjit_aot_kernel) / sizeof(uint32_t);
+    const uint32_t count = has_weights(k->request) ? 0 : version->meta->constants, fields = sizeof(opjit_aot_kernel) / sizeof(uint32_t);
     LLVMValueRef *parts = ARENA_ARRAY(f->arena, LLVMValueRef, fields + count);
     char name[NAME_SIZE];
     if (!parts)
@@ -288,7 +301,7 @@ static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_ve
 
 opjit_status opjit_cg_kernel_constants(cg_func *f, const codegen_kernel *request, const char *name, LLVMValueRef **out)
 {
-    const uint32_t count = request->versions[0].meta->constants;
+    const uint32_t count = request->weights_apart ? 0 : request->versions[0].meta->constants;
     *out = ARENA_ARRAY(f->arena, LLVMValueRef, count + 1);
     if (!*out)
         return opjit_rt_no_memory(f->error);

@@ -184,8 +184,8 @@ static void free_shipped(const opjit_artifact *a, fe_shipped *k)
     free_outputs(k->outputs);
 }
 
-static const rt_struct options_sizes = { "opjit_artifact_options", { RT_SIZE_TO(opjit_artifact_options, name) } };
-RT_STRUCT_ENDS_WITH(opjit_artifact_options, name);
+static const rt_struct options_sizes = { "opjit_artifact_options", { RT_SIZE_TO(opjit_artifact_options, reserved) } };
+RT_STRUCT_ENDS_WITH(opjit_artifact_options, reserved);
 
 opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_options *options,
                                    opjit_artifact **out_artifact, opjit_error *error)
@@ -205,6 +205,11 @@ opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_
     if (given.name == NULL)
         given.name = "kernels";
     TRY(opjit_artifact_check_name(given.name, error));
+    if ((given.flags & ~OPJIT_ARTIFACT_WEIGHTS_APART) != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{flags}: {0x%x}, must be 0 or 0x%x",
+                               given.flags, OPJIT_ARTIFACT_WEIGHTS_APART);
+    if (given.reserved != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{reserved}: {%u}, must be 0", given.reserved);
     a = opjit_rt_allocate(&context->core->allocator, sizeof *a, _Alignof(opjit_artifact));
     if (a == NULL)
         return opjit_rt_no_memory(error);
@@ -214,7 +219,12 @@ opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_
     opjit_rt_arena_init(&a->arena, &context->core->allocator);
     for (uint32_t i = 0; i < ARTIFACT_KINDS; i++)
         opjit_rt_bytes_init(&a->outputs[i], &context->core->allocator);
+    a->weights_apart = given.flags != 0;
     status = read_targets(a, &given, error);
+    if (status == OPJIT_OK && a->weights_apart && rt_target_team(&a->targets[0]) > 0)
+        status = opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                 "{options}.{flags}: {OPJIT_ARTIFACT_WEIGHTS_APART} is not for target %.*s",
+                                 (int)strcspn(a->targets[0].text, "+,"), a->targets[0].text);
     if (status != OPJIT_OK)
         opjit_artifact_destroy(a);
     else
@@ -294,7 +304,8 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     return opjit_fe_meta_make(unit, &out->meta, error);
 }
 
-/* Copies the constants that are bound to the kernel: a stored graph holds the small ones only. */
+/* Copies the constants that are bound to the kernel, to where they stay or into its weights, each at a multiple of 64: a
+ * stored graph holds the small ones only. */
 static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k, opjit_error *error)
 {
     const opjit_kernel_meta *meta = shipped_meta(k, 0);
@@ -310,9 +321,15 @@ static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject,
     status = opjit_fe_graph_read(a->context, subject, false, &graph, error);
     for (uint32_t i = 0; status == OPJIT_OK && i < meta->constants; i++) {
         const fe_buffer *constant = &graph.constants[i];
-        k->constants[i].data = opjit_rt_arena_copy(&a->arena, constant->data, (size_t)constant->bytes, 1);
+        rt_bytes *const weights = &k->outputs[OPJIT_ARTIFACT_WEIGHTS];
         k->constants[i].bytes = constant->bytes;
-        if (k->constants[i].data == NULL)
+        if (a->weights_apart) {
+            opjit_rt_bytes_append(weights, constant->data, (size_t)constant->bytes);
+            opjit_rt_bytes_align(weights, OPJIT_WORKSPACE_ALIGNMENT);
+        } else {
+            k->constants[i].data = opjit_rt_arena_copy(&a->arena, constant->data, (size_t)constant->bytes, 1);
+        }
+        if (weights->failed || (!a->weights_apart && k->constants[i].data == NULL))
             status = opjit_rt_no_memory(error);
     }
     opjit_fe_graph_free(&graph);

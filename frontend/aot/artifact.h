@@ -10,7 +10,7 @@
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */
-#define ARTIFACT_KINDS (OPJIT_ARTIFACT_SPIRV + 1)
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_WEIGHTS + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {
@@ -29,7 +29,7 @@ typedef struct fe_shipped {
     codegen_data *constants;
     fe_argument *arguments; /* inputs, outputs, parameters */
     uint64_t workspace;               /* bytes that suffice for every version */
-    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first requested; empty: not yet */
+    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first requested, WEIGHTS when it is added; empty: not yet */
 } fe_shipped;
 
 struct opjit_artifact {
@@ -38,6 +38,7 @@ struct opjit_artifact {
     char name[ARTIFACT_NAME_MOST + 1];
     rt_target *targets; /* best first */
     uint32_t target_count;
+    bool weights_apart;
     fe_shipped **kernels;
     uint32_t kernel_count, kernel_capacity;
     name_set names;                   /* of the kernels */
@@ -47,6 +48,12 @@ struct opjit_artifact {
 static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_t version)
 {
     return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
+}
+
+/* Bytes of the weights that the kernel is given; 0: it takes none. */
+static inline uint64_t shipped_weights(const fe_shipped *k)
+{
+    return k->outputs[OPJIT_ARTIFACT_WEIGHTS].size;
 }
 
 /* The string at an offset of the metadata; "" for 0. */

@@ -99,6 +99,9 @@ static void put_manual(const fe_shipped *k, rt_bytes *out)
         put_buffer(k, &buffers[i], i, out);
     for (uint32_t i = 0; i < m->params; i++)
         put_param(k, &params[i], m->inputs + m->outputs + i, out);
+    if (shipped_weights(k) != 0)
+        opjit_rt_bytes_printf(out, " *   weights: the %s_WEIGHTS_BYTES bytes of its weights' file, aligned to %u\n", k->name,
+                              OPJIT_WORKSPACE_ALIGNMENT);
     if (k->workspace != 0)
         opjit_rt_bytes_printf(
             out, " *   workspace: %s_WORKSPACE_BYTES of any content, aligned to %u, for one call at a time\n", k->name,
@@ -127,7 +130,8 @@ static void put_prototype(const fe_shipped *k, rt_bytes *out)
                               k->arguments[i].text);
     for (uint32_t i = 0; i < m->params; i++)
         opjit_rt_bytes_printf(out, ", %s %s", c_type(params[i].dtype), k->arguments[m->inputs + m->outputs + i].text);
-    opjit_rt_bytes_printf(out, "%s);\n", k->workspace != 0 ? ", void *workspace" : "");
+    opjit_rt_bytes_printf(out, "%s%s);\n", shipped_weights(k) != 0 ? ", const void *weights" : "",
+                          k->workspace != 0 ? ", void *workspace" : "");
 }
 
 static void put_macros(const fe_shipped *k, rt_bytes *out)
@@ -139,6 +143,8 @@ static void put_macros(const fe_shipped *k, rt_bytes *out)
         opjit_rt_bytes_printf(out, "#define %s_%s%" PRIu32 "_BYTES UINT64_C(%" PRIu64 ") /* %s */\n", k->name,
                               i < m->inputs ? "IN" : "OUT", i < m->inputs ? i : i - m->inputs, buffers[i].bytes,
                               k->arguments[i].text);
+    if (shipped_weights(k) != 0)
+        opjit_rt_bytes_printf(out, "#define %s_WEIGHTS_BYTES UINT64_C(%" PRIu64 ")\n", k->name, shipped_weights(k));
     opjit_rt_bytes_printf(out, "#define %s_WORKSPACE_BYTES UINT64_C(%" PRIu64 ")\n", k->name, k->workspace);
     opjit_rt_bytes_printf(out, "#define %s_WORKSPACE_ALIGNMENT %u\n", k->name, OPJIT_WORKSPACE_ALIGNMENT);
 }
@@ -158,8 +164,8 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
                                "/* Not 0 if this machine has the instructions that the kernel is made of. */\n");
     opjit_fe_artifact_check(a, k->name, out);
     put_prototype(k, out);
-    opjit_rt_bytes_printf(out, "\n/* The same: %" PRIu32 " input and %" PRIu32 " output pointers; ", m->inputs,
-                          m->outputs);
+    opjit_rt_bytes_printf(out, "\n/* The same: %" PRIu32 " input and %" PRIu32 " output pointers%s; ", m->inputs,
+                          m->outputs, shipped_weights(k) != 0 ? ", and that of the weights" : "");
     if (m->params != 0)
         opjit_rt_bytes_printf(out, "%" PRIu32 " parameters of 8 bytes, integers extended, floats as their bits; ",
                               m->params);

@@ -149,6 +149,8 @@ void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_byt
     put_params(out, k);
     if (is_gpu)
         put_arguments(out, m);
+    if (shipped_weights(k) != 0)
+        opjit_rt_bytes_printf(out, "  \"weights_bytes\": %" PRIu64 ",\n", shipped_weights(k));
     opjit_rt_bytes_printf(out, "  \"workspace_bytes\": %" PRIu64 ", \"workspace_alignment\": %u,\n", k->workspace,
                           OPJIT_WORKSPACE_ALIGNMENT);
     opjit_rt_bytes_printf(out,

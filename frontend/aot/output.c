@@ -24,7 +24,8 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
 {
     const opjit_codegen *codegen;
     rt_arena arena;
-    codegen_kernel kernel = { .version_count = a->target_count, .constants = k->constants };
+    codegen_kernel kernel = { .version_count = a->target_count, .constants = k->constants,
+                              .weights_apart = a->weights_apart };
     codegen_request request = { .level = k->versions[0].unit->options.level,
                                 .emit = emit,
                                 .name = k->name,
@@ -107,6 +108,7 @@ static bool has_kind(rt_arch arch, opjit_artifact_kind kind)
     case OPJIT_ARTIFACT_LLVM:
     case OPJIT_ARTIFACT_IR:
     case OPJIT_ARTIFACT_JSON: return true;
+    case OPJIT_ARTIFACT_WEIGHTS: return false;
     }
     return false;
 }
@@ -126,7 +128,15 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
     const char *asked = "library header";
     char there[80] = "";
 
-    if (has_kind(arch, kind))
+    if (a->weights_apart && (kind == OPJIT_ARTIFACT_ARCHIVE || kind == OPJIT_ARTIFACT_SHARED))
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!argument}{!kind}{lib}: kernels whose weights are apart are in no library, which would "
+                               "have to bind them");
+    if (kind == OPJIT_ARTIFACT_WEIGHTS && !a->weights_apart)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!argument}{!kind}{weights}: they are part of the objects, without "
+                               "OPJIT_ARTIFACT_WEIGHTS_APART");
+    if (has_kind(arch, kind) || kind == OPJIT_ARTIFACT_WEIGHTS)
         return OPJIT_OK;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const size_t length = strlen(there);
@@ -217,10 +227,10 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
         *out_bytes = 0;
     if (artifact == NULL || out_data == NULL || out_bytes == NULL)
         return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : out_data == NULL ? "out_data" : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_SPIRV)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_WEIGHTS)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!argument}{kind}: {%u}, must be an opjit_artifact_kind (%u to %u)", (unsigned)kind,
-                               (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_SPIRV);
+                               (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_WEIGHTS);
     TRY(check_kind(artifact, kind, error));
     if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{index}: {%u}, there are %u kernels", index,

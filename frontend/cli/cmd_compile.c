@@ -278,6 +278,34 @@ static opjit_status put_libraries(outputs *o)
     return OPJIT_OK;
 }
 
+/* The weights of the one kernel, in the file that --weights says. */
+static opjit_status put_weights(outputs *o)
+{
+    const char *const path = o->c->options->weights, *const slash = strrchr(path, '/');
+    const void *data;
+    uint64_t bytes;
+    cli_file file;
+    snprintf(o->path, sizeof o->path, "%s", path);
+    if (opjit_artifact_count(o->c->artifact) != 1)
+        return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT,
+                                  "would have the weights of %u kernels: see --dispatchable",
+                                  opjit_artifact_count(o->c->artifact));
+    TRY(opjit_artifact_get(o->c->artifact, 0, OPJIT_ARTIFACT_WEIGHTS, &data, &bytes, o->error));
+    if (bytes == 0)
+        return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT,
+                                  "would be empty: the kernel reads no constants");
+    if (!o->write)
+        return OPJIT_OK;
+    TRY(opjit_cli_file_find(path, slash == NULL ? path : slash + 1, true, &file, o->error));
+    opjit_status status = opjit_cli_file_write(&file, NULL, data, (size_t)bytes, o->error);
+    if (status == OPJIT_OK)
+        status = opjit_cli_folder_sync(file.folder, o->error);
+    opjit_cli_file_close(&file);
+    if (status == OPJIT_OK && !o->c->options->quiet)
+        printf("%s\n", o->path);
+    return status;
+}
+
 static opjit_status put_all(outputs *o)
 {
     const uint32_t count = opjit_artifact_count(o->c->artifact);
@@ -285,6 +313,8 @@ static opjit_status put_all(outputs *o)
         opjit_cli_progress_show(&o->progress, k, count, opjit_artifact_name(o->c->artifact, k));
         TRY(put_kernel(o, k));
     }
+    if (o->c->options->weights != NULL)
+        TRY(put_weights(o));
     return put_libraries(o);
 }
 
@@ -342,6 +372,7 @@ static int compile_models(const cli_options *options)
     artifact.targets = options->targets;
     artifact.target_count = options->target_count;
     artifact.name = options->library;
+    artifact.flags = options->weights != NULL ? OPJIT_ARTIFACT_WEIGHTS_APART : 0;
     opjit_rt_arena_init(&c.arena, &opjit_rt_default_allocator);
     if (opjit_cli_context(options, &c.context, &error) == OPJIT_OK &&
         opjit_artifact_create(c.context, &artifact, &c.artifact, &error) == OPJIT_OK)

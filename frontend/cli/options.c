@@ -190,6 +190,13 @@ static opjit_status set_cache_dir(cli_parser *p, const cli_option_row *o, const 
     return need_folder(p, value);
 }
 
+static opjit_status set_weights(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    p->options.weights = value;
+    return OPJIT_OK;
+}
+
 static opjit_status set_library(cli_parser *p, const cli_option_row *o, const char *value)
 {
     (void)o;
@@ -325,6 +332,9 @@ const cli_option_row opjit_cli_options[] = {
       set_output, 0 },
     { "--name", NULL, "NAME", NULL, " compile ", false, false,
       "libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels", set_library, 0 },
+    { "--weights", NULL, "FILE", NULL, " compile ", false, false,
+      "the constants of the kernel go into FILE, which it is given at each call, instead of into the object",
+      set_weights, 0 },
     { "--prefix-model", NULL, NULL, NULL, " compile ", false, false, "names are MODEL_DISPATCHABLE",
       FLAG(prefix_model) },
     { "--trace", NULL, "FILE", NULL, " run compile ", false, false,

@@ -48,8 +48,15 @@ typedef struct opjit_artifact_options {
                                    count is 0 */
     const char *name;           /* of the libraries, a name as of a kernel: NAME_registry is their list of kernels;
                                    NULL: "kernels" */
+    uint32_t flags;             /* OPJIT_ARTIFACT_WEIGHTS_APART or 0 */
+    uint32_t reserved;          /* 0 */
 } opjit_artifact_options;
-#define OPJIT_ARTIFACT_OPTIONS_INIT { sizeof(opjit_artifact_options), 0, NULL, NULL }
+#define OPJIT_ARTIFACT_OPTIONS_INIT { sizeof(opjit_artifact_options), 0, NULL, NULL, 0, 0 }
+
+/* The constants that a kernel reads are no part of the object, but an output of their own (OPJIT_ARTIFACT_WEIGHTS).  A
+ * kernel that has such takes a pointer to these bytes, at a multiple of 64, behind its parameters: const void *weights;
+ * of NAME_packed it is the last of the buffers.  For CPUs, and not for libraries (UNSUPPORTED).  Since 0.1. */
+#define OPJIT_ARTIFACT_WEIGHTS_APART 1u
 
 /* Whether a kernel may have this name: a C identifier of at most 63 characters that is no word of C or C++, no function
  * of the C library, and neither begins with an underscore nor has two in a row.  INVALID_ARGUMENT: it may not.
@@ -57,8 +64,8 @@ typedef struct opjit_artifact_options {
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_check_name(const char *name, opjit_error *error);
 
 /* An empty artifact in *out_artifact, which the caller destroys.  options may be NULL and are borrowed.
- * Errors: INVALID_ARGUMENT (a name or target that is wrong, targets that can't be told apart), UNSUPPORTED (several
- * targets where one machine has one version), LIMIT, OUT_OF_MEMORY.  [any thread, 0.1] */
+ * Errors: INVALID_ARGUMENT (a name, target or flag that is wrong, targets that can't be told apart), UNSUPPORTED (several
+ * targets where one machine has one version, weights apart for a GPU), LIMIT, OUT_OF_MEMORY.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *context,
                                                              const opjit_artifact_options *options,
                                                              opjit_artifact **out_artifact, opjit_error *error);
@@ -108,7 +115,9 @@ typedef enum opjit_artifact_kind {
                                   */
     OPJIT_ARTIFACT_CUBIN = 11, /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
     OPJIT_ARTIFACT_HSACO = 12, /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
-    OPJIT_ARTIFACT_SPIRV = 13  /* .spv: SPIR-V 1.2 for OpenCL devices */
+    OPJIT_ARTIFACT_SPIRV = 13, /* .spv: SPIR-V 1.2 for OpenCL devices */
+    OPJIT_ARTIFACT_WEIGHTS = 14 /* of an artifact with OPJIT_ARTIFACT_WEIGHTS_APART: the bytes that the kernel is given;
+                                   none where it takes none */
 } opjit_artifact_kind;
 
 /* The kinds by name, as the program's --emit and messages call them: FIRST is the first, NEXT are the others, each with
@@ -128,7 +137,7 @@ typedef enum opjit_artifact_kind {
 
 /* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
  * index is: *out_bytes bytes at *out_data.  They are the artifact's and stay until it is destroyed or a kernel is
- * added. Texts end with a newline and have no NUL.  HEADER, LIBRARY_HEADER, IR and JSON need no codegen library.
+ * added. Texts end with a newline and have no NUL.  HEADER, LIBRARY_HEADER, IR, JSON and WEIGHTS need no codegen library.
  * Errors: INVALID_ARGUMENT (no such kernel or kind), UNSUPPORTED (a kind that the target has none of), UNAVAILABLE (no
  * codegen library, no ptxas), CODEGEN, OUT_OF_MEMORY.  [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,

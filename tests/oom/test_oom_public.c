@@ -330,6 +330,7 @@ static opjit_status artifact_outputs(world *w, opjit_artifact_kind first, opjit_
 
     targets.targets = (const char *[]){ "cpu:x86-64-v2", "cpu:x86-64-v3" };
     targets.target_count = 2;
+    targets.flags = first == OPJIT_ARTIFACT_WEIGHTS ? OPJIT_ARTIFACT_WEIGHTS_APART : 0;
     options.name = "band";
     options.late = late;
     options.late_count = 2;
@@ -358,6 +359,10 @@ static opjit_status artifact_header(world *w, opjit_error *error)
 static opjit_status artifact_texts(world *w, opjit_error *error)
 {
     return artifact_outputs(w, OPJIT_ARTIFACT_IR, OPJIT_ARTIFACT_JSON, error);
+}
+static opjit_status artifact_weights(world *w, opjit_error *error)
+{
+    return artifact_outputs(w, OPJIT_ARTIFACT_WEIGHTS, OPJIT_ARTIFACT_WEIGHTS, error);
 }
 static opjit_status artifact_libraries(world *w, opjit_error *error)
 {
@@ -592,6 +597,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "plan", plan, false },
     { "artifact, header", artifact_header, false },
     { "artifact, texts", artifact_texts, false },
+    { "artifact, weights", artifact_weights, false },
     { "artifact, libraries", artifact_libraries, true },
     { "library_open, find", library, true },
     { "context_warm", warm, true },

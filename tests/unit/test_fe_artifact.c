@@ -104,6 +104,33 @@ START_TEST(targets_refused)
 }
 END_TEST
 
+START_TEST(weights_refused)
+{
+    opjit_context *context = test_context_create();
+    opjit_operator *op = make_eye(context, 3);
+    opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_artifact *artifact;
+    opjit_error error = { 0 };
+    const void *data;
+    uint64_t bytes;
+    options.flags = 2;
+    ck_assert_int_eq(opjit_artifact_create(context, &options, &artifact, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "options.flags: 0x2, must be 0 or 0x1");
+    options.flags = OPJIT_ARTIFACT_WEIGHTS_APART;
+    options.targets = (const char *[]){ "nvptx:sm_90" };
+    options.target_count = 1;
+    ck_assert_int_eq(opjit_artifact_create(context, &options, &artifact, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "options.flags: OPJIT_ARTIFACT_WEIGHTS_APART is not for target nvptx:sm_90");
+    ck_assert_int_eq(create(context, NULL, 0, &artifact, &error), OPJIT_OK);
+    ck_assert_int_eq(add(artifact, op, "eye", &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_WEIGHTS, &data, &bytes, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "weights: they are part of the objects, without OPJIT_ARTIFACT_WEIGHTS_APART");
+    opjit_artifact_destroy(artifact);
+    opjit_operator_release(op);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 START_TEST(kernels_refused)
 {
     opjit_context *context = test_context_create();
@@ -343,6 +370,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     tcase_add_loop_test(tcase, name_row, 0, (int)(sizeof names / sizeof *names));
     tcase_add_loop_test(tcase, targets_refused, 0, (int)(sizeof refusals / sizeof *refusals));
+    tcase_add_test(tcase, weights_refused);
     tcase_add_test(tcase, kernels_refused);
     tcase_add_test(tcase, custom_refused);
     tcase_add_test(tcase, outputs);

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# onnx_ahead.sh - docs/classify: a model as an object and a header, with its weights in the object and beside it, in a C
+# program that is linked to nothing else; and what --weights refuses.
+. "$(dirname "$0")/common.inc"
+case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
+example=$tests/../docs/classify
+made=$work/made
+
+# classifies NAME [WEIGHTS]: the image is of a five
+classifies() {
+    name=$1
+    shift
+    count=$((count + 1))
+    cc -std=c11 -O1 -Wall -Wextra -Werror -I"$made" "$example/classify.c" "$made/digits.o" -o "$work/classify" || fail "$name: cc"
+    "$work/classify" "$@" <"$example/image.txt" >"$work/said" || fail "$name: it runs"
+    grep -q '^5 (' "$work/said" || fail "$name: $(cat "$work/said")"
+}
+
+run compile "$example/digits.onnx" --dim batch=1 -o "$made"
+expect_status 'in the object' 0
+classifies 'in the object'
+whole=$(wc -c <"$made/digits.o")
+
+run compile "$example/digits.onnx" --dim batch=1 --emit obj,header,json,ir -o "$made" --weights "$made/digits.weights"
+expect_status 'beside it' 0
+count=$((count + 1))
+[ "$(tail -n 1 "$work/out")" = "$made/digits.weights" ] || fail 'the file is listed'
+grep -q '^#define digits_WEIGHTS_BYTES UINT64_C(5824)$' "$made/digits.h" || fail 'the header has their bytes'
+grep -q '"weights_bytes": 5824,' "$made/digits.json" || fail 'the JSON has their bytes'
+[ "$(wc -c <"$made/digits.weights")" = 5824 ] || fail '10 x 144 numbers, and 10, at multiples of 64'
+[ "$(wc -c <"$made/digits.o")" -lt $((whole - 5000)) ] || fail 'the object has none'
+classifies 'beside it' "$made/digits.weights"
+
+run compile "$example/digits.onnx" --dim batch=1 --emit lib -o "$made" --weights "$work/w"
+expect_error 'in no library' 1 "$made/libkernels.a: lib: kernels whose weights are apart are in no library, which would have to bind them"
+run compile "$tests/examples/models/eye.json" --dispatchable eye -o "$made" --weights "$work/w"
+expect_error 'none' 1 "$work/w: would be empty: the kernel reads no constants"
+run compile "$tests/examples/models/eye.json" "$example/digits.onnx" --dispatchable eye --dim batch=1 -o "$made" --weights "$work/w"
+expect_error 'two kernels' 1 "$work/w: would have the weights of 2 kernels: see --dispatchable"
+run compile "$example/digits.onnx" --dim batch=1 -o "$made" --weights "$work/no/w"
+expect_status 'a folder that is not there' 1
+finish
