@@ -101,7 +101,7 @@ static int refuse(const char *name)
 {
     char meant[CLI_SUGGEST_TEXT];
     opjit_error error;
-    opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
+    opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "there is no operator %.80s%s", name,
                        opjit_cli_near_operator(name, strlen(name), meant));
     return opjit_cli_complain(NULL, NULL, &error);
 }

@@ -34,25 +34,10 @@ static opjit_status read_type(cli_model *m, const json_value *name, DML_OPERATOR
 
 opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const cli_type **out)
 {
-    static const char prefix[] = "DML_OPERATOR_";
-    const char *text = name->text;
     const DML_OPERATOR_TYPE found =
-        strlen(text) == name->length ? opjit_operator_type_find(text) : DML_OPERATOR_INVALID;
+        strlen(name->text) == name->length ? opjit_operator_type_find(name->text) : DML_OPERATOR_INVALID;
     *out = NULL;
-    if (found != DML_OPERATOR_INVALID)
-        return read_type(m, name, found, out);
-    if (strncmp(text, prefix, sizeof prefix - 1) == 0)
-        text += sizeof prefix - 1;
-    /* DirectML's operators are numbered from 1; the table knows the names of those that this build lacks too. */
-    for (int type = 1; type < 256; type++) {
-        const char *const known = opjit_operator_type_name((DML_OPERATOR_TYPE)type);
-        if (known != NULL && strcmp(known, text) == 0 && strlen(text) + (size_t)(text - name->text) == name->length)
-            return opjit_cli_fail(m, name, OPJIT_UNSUPPORTED,
-                                  "the operator %s is not in this build: `opjit ops` lists those "
-                                  "that are",
-                                  known);
-    }
-    return opjit_cli_no_operator(m, name);
+    return found != DML_OPERATOR_INVALID ? read_type(m, name, found, out) : opjit_cli_no_operator(m, name);
 }
 
 /* The element of the array whose number stands in brackets at *path, which is put behind them; NULL: there is none. */

@@ -101,20 +101,12 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
 
 opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opjit_error *error)
 {
-    const char *name = opjit_fe_op_type_name(type);
-
     *out = opjit_fe_op_find(type);
     if (*out != NULL)
         return OPJIT_OK;
-    if (name == NULL || type == DML_OPERATOR_INVALID)
-        opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{operator} {type} {%u}, must be a DML_OPERATOR_TYPE (1 to %u)",
-                        (unsigned)type, (unsigned)DML_OPERATOR_UNFOLD);
-    else
-        opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{operator} {type} {%u} (%s) is not in this build", (unsigned)type,
-                        name);
-    return opjit_rt_place(error,
-                          name == NULL || type == DML_OPERATOR_INVALID ? OPJIT_INVALID_ARGUMENT : OPJIT_UNSUPPORTED,
-                          "DML_OPERATOR_DESC", "Type", -1);
+    opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{operator} {type} {%u}, must be a DML_OPERATOR_TYPE (1 to %u)",
+                    (unsigned)type, (unsigned)DML_OPERATOR_UNFOLD);
+    return opjit_rt_place(error, OPJIT_INVALID_ARGUMENT, "DML_OPERATOR_DESC", "Type", -1);
 }
 
 opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc, opjit_operator **out_operator,

@@ -205,7 +205,7 @@ const void *opjit_fe_field(const op_def *def, const void *desc, const char *name
 
 /* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) per row; rows are `const op_def
  * opjit_fe_op_<name>`. */
-const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */
+const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: no such type */
 const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
 const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */
 const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* any of DirectML's, such as "GEMM"; NULL: none */

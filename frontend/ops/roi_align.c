@@ -31,7 +31,8 @@ enum { IMAGE, REGIONS, BATCHES };
 static opjit_status validate(const opjit_operator *op, opjit_error *error)
 {
     TRY(opjit_fe_same_type(op, IMAGE, 0, error));
-    return opjit_fe_roi_check(op, op->output_names[0], &op->inputs[IMAGE], &op->outputs[0], REGIONS, error);
+    TRY(opjit_fe_roi_check(op, op->output_names[0], &op->inputs[IMAGE], &op->outputs[0], REGIONS, error));
+    return opjit_fe_same_type(op, REGIONS, 0, error);
 }
 
 static void infer(op_inference *s)
@@ -39,68 +40,16 @@ static void infer(op_inference *s)
     infer_type(&s->outputs[0], s->inputs[IMAGE].dtype);
 }
 
-/* Between two elements. */
-static ir_ref between(const op_element *e, ir_ref a, ir_ref b, ir_ref t)
-{
-    return op2(e, IR_ADD, op2(e, IR_MUL, a, op2(e, IR_SUB, one(e), t)), op2(e, IR_MUL, b, t));
-}
-
-static ir_ref pixel(const roi *r, ir_ref batch, ir_ref channel, ir_ref y, ir_ref x)
-{
-    const ir_ref at[] = { batch, channel, y, x };
-
-    return opjit_fe_wide_input(r->l, at);
-}
-
-/* The image at a sample's place. */
-static ir_ref sample_at(const roi *r, const op_element *e, const ir_ref *at, ir_ref x, ir_ref y, ir_ref outside)
-{
-    ir_func *f = r->l->f;
-    const roi_sides columns = opjit_fe_roi_sides(r, ROI_X, x), rows = opjit_fe_roi_sides(r, ROI_Y, y);
-    const ir_ref batch = opjit_fe_roi_batch(r, at[0], r->l->op->inputs[IMAGE].sizes[0]);
-    ir_ref value;
-
-    if (r->linear)
-        value = between(e,
-                        between(e, pixel(r, batch, at[1], rows.low, columns.low),
-                                pixel(r, batch, at[1], rows.low, columns.high), columns.t),
-                        between(e, pixel(r, batch, at[1], rows.high, columns.low),
-                                pixel(r, batch, at[1], rows.high, columns.high), columns.t),
-                        rows.t);
-    else
-        value = pixel(r, batch, at[1], rows.low, columns.low);
-    const ir_ref inside =
-        ir_expr2(f, IR_AND, IR_BOOL, opjit_fe_roi_inside(r, ROI_X, x), opjit_fe_roi_inside(r, ROI_Y, y));
-    return choose(e, inside, value, outside);
-}
-
-/* How many samples the output elements of a region have. */
-static ir_ref samples_of(const roi *r, ir_ref region)
-{
-    return ir_expr2(r->l->f, IR_MUL, IR_U64, opjit_fe_roi_value(r, r->samples[ROI_X], region),
-                    opjit_fe_roi_value(r, r->samples[ROI_Y], region));
-}
-
 /* All samples of an output element, reduced. */
 static ir_ref reduce(const roi *r, const op_element *e, bool max, float outside)
 {
-    ir_func *f = r->l->f;
-    const ir_ref def = opjit_fe_reduce_counted(r->l, max ? IR_KMAX : IR_SUM, r->real, &r->l->op->outputs[0]);
-    ir_ref at[4];
+    const roi_samples s = opjit_fe_roi_reduce(r, max ? IR_KMAX : IR_SUM, r->real, &r->l->op->outputs[0]);
 
-    if (f->failed)
-        return 0;
-    for (uint32_t d = 0; d < 4; d++)
-        at[d] = opjit_ir_coordinate(f, def, d);
-    opjit_ir_set_count(f, def,
-                       ir_expr3(f, IR_CLAMP, IR_INDEX, ir_expr1(f, IR_TO_INDEX, IR_INDEX, samples_of(r, at[0])),
-                                opjit_ir_index(f, 1), opjit_ir_index(f, (int64_t)(r->most[ROI_X] * r->most[ROI_Y]))));
-    const ir_ref k = ir_expr1(f, IR_ELEM, IR_U64, opjit_ir_reduced(f, def));
-    const ir_ref rows = opjit_fe_roi_value(r, r->samples[ROI_Y], at[0]);
-    const ir_ref x = opjit_fe_roi_place(r, ROI_X, at[0], at[3], ir_expr2(f, IR_DIV, IR_U64, k, rows));
-    const ir_ref y = opjit_fe_roi_place(r, ROI_Y, at[0], at[2], ir_expr2(f, IR_REM, IR_U64, k, rows));
-    opjit_fe_set(r->l, def, sample_at(r, e, at, x, y, opjit_fe_number(e, outside)));
-    return def;
+    if (!r->l->f->failed)
+        opjit_fe_set(r->l, s.def,
+                     choose(e, opjit_fe_roi_both_inside(r, s.x, s.y),
+                            opjit_fe_roi_sample(r, e, s.at[0], s.at[1], s.x, s.y), opjit_fe_number(e, outside)));
+    return s.def;
 }
 
 static void lower(op_lowering *l)
@@ -123,7 +72,7 @@ static void lower(op_lowering *l)
     for (uint32_t d = 0; d < 4; d++)
         at[d] = opjit_ir_coordinate(f, out, d);
     const ir_ref all = opjit_ir_load(f, ir_at(f, def)->ref, at);
-    opjit_fe_set(l, out, max ? all : op2(&e, IR_DIV, all, ir_expr1(f, IR_CAST, r.real, samples_of(&r, at[0]))));
+    opjit_fe_set(l, out, max ? all : op2(&e, IR_DIV, all, ir_expr1(f, IR_CAST, r.real, opjit_fe_roi_count(&r, at[0]))));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */

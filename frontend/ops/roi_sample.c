@@ -3,6 +3,7 @@
 #include "frontend/ops/roi_align.h"
 
 #include "frontend/ops/moves.h"
+#include "frontend/ops/pointwise.h"
 #include "frontend/ops/reduce.h"
 
 /* More samples than these along an axis are a mistake of the descriptor. */
@@ -60,7 +61,8 @@ roi opjit_fe_roi_of(op_lowering *l, const fe_tensor *image, const fe_tensor *out
               .output_offset = real_number(op, "OutputPixelOffset", -0.5f),
               .regions = position_of(op, "ROITensor"),
               .batches = position_of(op, "BatchIndicesTensor"),
-              .count = output->sizes[0] };
+              .count = output->sizes[0],
+              .batch_count = image->sizes[0] };
 
     for (uint32_t axis = 0; axis < ROI_AXES; axis++) {
         r.in[axis] = image->sizes[3 - axis];
@@ -120,8 +122,7 @@ opjit_status opjit_fe_roi_check(const opjit_operator *op, const char *name, cons
     TRY(opjit_fe_check_size(op, name, output, 1, image->sizes[1], ", the channels of the image", error));
     TRY(check_list(op, regions, output->sizes[0], 4, error));
     TRY(check_list(op, batches, output->sizes[0], 0, error));
-    TRY(check_samples(op, error));
-    return opjit_fe_same_type(op, regions, 0, error);
+    return check_samples(op, error);
 }
 
 /* --- regions ------------------------------------------------------------------------------------------------------ */
@@ -174,8 +175,7 @@ static ir_ref samples_of(const roi *r, uint32_t axis, ir_ref region)
     return ir_expr1(f, IR_ELEM, IR_U64, number);
 }
 
-/* How far apart they are: of a region that is aligned to its corners, the first and the last one are at these. */
-static ir_ref step_of(const roi *r, uint32_t axis, ir_ref region)
+ir_ref opjit_fe_roi_steps(const roi *r, uint32_t axis, ir_ref region)
 {
     ir_func *f = r->l->f;
     const ir_ref samples = opjit_fe_roi_value(r, r->samples[axis], region);
@@ -184,7 +184,13 @@ static ir_ref step_of(const roi *r, uint32_t axis, ir_ref region)
     if (r->align)
         all = ir_expr2(f, IR_MAX, IR_U64, ir_expr2(f, IR_SUB, IR_U64, all, opjit_ir_const(f, IR_U64, 1)),
                        opjit_ir_const(f, IR_U64, 1));
-    return compute(r, IR_DIV, extent(r, axis, region), ir_expr1(f, IR_CAST, r->real, all));
+    return ir_expr1(f, IR_CAST, r->real, all);
+}
+
+/* How far apart samples are. */
+static ir_ref step_of(const roi *r, uint32_t axis, ir_ref region)
+{
+    return compute(r, IR_DIV, extent(r, axis, region), opjit_fe_roi_steps(r, axis, region));
 }
 
 /* A definition with an element for each region, and the region. */
@@ -229,13 +235,19 @@ ir_ref opjit_fe_roi_value(const roi *r, uint32_t tensor, ir_ref region)
 
 /* --- samples ------------------------------------------------------------------------------------------------------ */
 
-ir_ref opjit_fe_roi_place(const roi *r, uint32_t axis, ir_ref region, ir_ref at, ir_ref sample)
+ir_ref opjit_fe_roi_steps_to(const roi *r, uint32_t axis, ir_ref region, ir_ref at, ir_ref sample)
 {
     ir_func *f = r->l->f;
     const ir_ref first = ir_expr2(f, IR_MUL, IR_U64, ir_expr1(f, IR_ELEM, IR_U64, at),
                                   opjit_fe_roi_value(r, r->samples[axis], region));
     const ir_ref own = ir_expr1(f, IR_CAST, r->real, ir_expr2(f, IR_ADD, IR_U64, first, sample));
-    const ir_ref moved = compute(r, IR_SUB, own, constant(r, r->output_offset));
+
+    return compute(r, IR_SUB, own, constant(r, r->output_offset));
+}
+
+ir_ref opjit_fe_roi_place(const roi *r, uint32_t axis, ir_ref region, ir_ref at, ir_ref sample)
+{
+    const ir_ref moved = opjit_fe_roi_steps_to(r, axis, region, at, sample);
     const ir_ref scaled = compute(r, IR_MUL, moved, opjit_fe_roi_value(r, r->step[axis], region));
     const ir_ref placed = compute(r, IR_ADD, scaled, opjit_fe_roi_value(r, r->begin[axis], region));
 
@@ -249,6 +261,11 @@ ir_ref opjit_fe_roi_inside(const roi *r, uint32_t axis, ir_ref x)
     const ir_ref below = ir_expr2(f, IR_LE, IR_BOOL, x, opjit_fe_real(f, r->real, r->in[axis]));
 
     return ir_expr2(f, IR_AND, IR_BOOL, above, below);
+}
+
+ir_ref opjit_fe_roi_both_inside(const roi *r, ir_ref x, ir_ref y)
+{
+    return ir_expr2(r->l->f, IR_AND, IR_BOOL, opjit_fe_roi_inside(r, ROI_X, x), opjit_fe_roi_inside(r, ROI_Y, y));
 }
 
 static ir_ref element_at(const roi *r, uint32_t axis, ir_ref x)
@@ -269,11 +286,12 @@ roi_sides opjit_fe_roi_sides(const roi *r, uint32_t axis, ir_ref x)
 
     if (!r->linear) {
         const ir_ref up = ir_expr1(f, IR_CEIL, r->real, compute(r, IR_SUB, moved, constant(r, 0.5f)));
-        s.low = s.high = element_at(r, axis, up);
+        s.low = s.high = s.up = element_at(r, axis, up);
         return s;
     }
     s.low = element_at(r, axis, floor);
     s.high = opjit_fe_inside(f, moves_add(f, s.low, 1), r->in[axis]);
+    s.up = element_at(r, axis, ir_expr1(f, IR_CEIL, r->real, moved));
     s.t = compute(r, IR_SUB, moved, floor);
     return s;
 }
@@ -288,4 +306,69 @@ ir_ref opjit_fe_roi_batch(const roi *r, ir_ref region, uint64_t size)
         at[d] = d + 1 == t->rank ? region : opjit_ir_index(f, 0);
     const ir_ref batch = opjit_ir_load(f, r->l->inputs[r->batches], at);
     return opjit_fe_inside(f, ir_expr1(f, IR_TO_INDEX, IR_INDEX, batch), size);
+}
+
+ir_ref opjit_fe_roi_pixel(const roi *r, ir_ref batch, ir_ref channel, ir_ref y, ir_ref x)
+{
+    const ir_ref at[] = { batch, channel, y, x };
+
+    return opjit_fe_wide_input(r->l, at);
+}
+
+/* Between two elements. */
+static ir_ref between(const op_element *e, ir_ref a, ir_ref b, ir_ref t)
+{
+    return op2(e, IR_ADD, op2(e, IR_MUL, a, op2(e, IR_SUB, one(e), t)), op2(e, IR_MUL, b, t));
+}
+
+ir_ref opjit_fe_roi_sample(const roi *r, const op_element *e, ir_ref region, ir_ref channel, ir_ref x, ir_ref y)
+{
+    const roi_sides columns = opjit_fe_roi_sides(r, ROI_X, x), rows = opjit_fe_roi_sides(r, ROI_Y, y);
+    const ir_ref batch = opjit_fe_roi_batch(r, region, r->batch_count);
+
+    if (!r->linear)
+        return opjit_fe_roi_pixel(r, batch, channel, rows.low, columns.low);
+    return between(e,
+                   between(e, opjit_fe_roi_pixel(r, batch, channel, rows.low, columns.low),
+                           opjit_fe_roi_pixel(r, batch, channel, rows.low, columns.high), columns.t),
+                   between(e, opjit_fe_roi_pixel(r, batch, channel, rows.high, columns.low),
+                           opjit_fe_roi_pixel(r, batch, channel, rows.high, columns.high), columns.t),
+                   rows.t);
+}
+
+/* --- reductions --------------------------------------------------------------------------------------------------- */
+
+ir_ref opjit_fe_roi_count(const roi *r, ir_ref region)
+{
+    return ir_expr2(r->l->f, IR_MUL, IR_U64, opjit_fe_roi_value(r, r->samples[ROI_X], region),
+                    opjit_fe_roi_value(r, r->samples[ROI_Y], region));
+}
+
+void opjit_fe_roi_place_sample(const roi *r, roi_samples *s, ir_ref sample)
+{
+    ir_func *f = r->l->f;
+    const ir_ref rows = opjit_fe_roi_value(r, r->samples[ROI_Y], s->at[0]);
+
+    s->number = sample;
+    s->column = ir_expr2(f, IR_DIV, IR_U64, sample, rows);
+    s->row = ir_expr2(f, IR_REM, IR_U64, sample, rows);
+    s->x = opjit_fe_roi_place(r, ROI_X, s->at[0], s->at[3], s->column);
+    s->y = opjit_fe_roi_place(r, ROI_Y, s->at[0], s->at[2], s->row);
+}
+
+roi_samples opjit_fe_roi_reduce(const roi *r, ir_kind kind, ir_type type, const fe_tensor *like)
+{
+    ir_func *f = r->l->f;
+    roi_samples s = { .def = opjit_fe_reduce_counted(r->l, kind, type, like) };
+
+    if (f->failed)
+        return s;
+    for (uint32_t d = 0; d < 4; d++)
+        s.at[d] = opjit_ir_coordinate(f, s.def, d);
+    const ir_ref count = ir_expr1(f, IR_TO_INDEX, IR_INDEX, opjit_fe_roi_count(r, s.at[0]));
+    opjit_ir_set_count(f, s.def,
+                       ir_expr3(f, IR_CLAMP, IR_INDEX, count, opjit_ir_index(f, 1),
+                                opjit_ir_index(f, (int64_t)(r->most[ROI_X] * r->most[ROI_Y]))));
+    opjit_fe_roi_place_sample(r, &s, ir_expr1(f, IR_ELEM, IR_U64, opjit_ir_reduced(f, s.def)));
+    return s;
 }

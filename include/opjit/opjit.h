@@ -201,7 +201,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_clear(opjit_context *context,
 /* --- operators -------------------------------------------------------------------------------------------------- */
 /* Validates *desc completely and copies it deeply into *out_operator (DirectML's CreateOperator); does not compile.
  * The caller releases the operator, which does not need the context any more.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (legal at another feature level, or not in this build), LIMIT; opjit_error has
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (legal at another feature level), LIMIT; opjit_error has
  * op, field, value and, of an array, index.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc,
                                                              opjit_operator **out_operator, opjit_error *error);

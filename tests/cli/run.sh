@@ -97,9 +97,9 @@ grep -q '\.desc\.OutputTensor\.DataType: FLOAT64, must be' "$work/err" || fail '
 model "\"A\": { $ints: [1] }" '' '{ "type": "print", "resource": "A" }, { "type": "writeFile", "resource": "A", "targetPath": "a.raw" }, { "type": "print", "resource": "B" }'
 run run "$work/m.json"
 expect_error 'wrong last command' 1 "$work/m.json: \$.commands[2].resource: there is no resource \"B\""
-model "\"A\": { $ints: [1] }" '"unused": { "type": "ROI_ALIGN_GRAD", "desc": {} }' '{ "type": "print", "resource": "A" }, { "type": "writeFile", "resource": "A", "targetPath": "a.raw" }'
+model "\"A\": { $ints: [1] }" '"unused": { "type": "ROI_WARP", "desc": {} }' '{ "type": "print", "resource": "A" }, { "type": "writeFile", "resource": "A", "targetPath": "a.raw" }'
 run run "$work/m.json"
-expect_error 'wrong unused dispatchable' 1 "$work/m.json: \$.dispatchables.unused.type: the operator ROI_ALIGN_GRAD is not in this build: \`opjit ops\` lists those that are"
+expect_error 'wrong unused dispatchable' 1 "$work/m.json: \$.dispatchables.unused.type: \"ROI_WARP\" is no operator: \`opjit ops\` lists them"
 [ ! -e "$work/a.raw" ] || fail 'a.raw was written'
 # Places with keys that are no words.
 model "\"A\": { $ints: [1] }" '"a b\"": 1' ''

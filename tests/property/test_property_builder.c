@@ -305,6 +305,7 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_RANDOM_GENERATOR:
     case DML_OPERATOR_ROI_ALIGN:
     case DML_OPERATOR_ROI_ALIGN1:
+    case DML_OPERATOR_ROI_ALIGN_GRAD:
     case DML_OPERATOR_RESAMPLE:
     case DML_OPERATOR_RESAMPLE1:
     case DML_OPERATOR_RESAMPLE2:

@@ -112,6 +112,7 @@ void ref_resample_grad(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, con
 void ref_roi_pooling(const DML_ROI_POOLING_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* ROI_ALIGN: InputPixelOffset 0.5, OutputPixelOffset -0.5. */
 void ref_roi_align1(const DML_ROI_ALIGN1_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+void ref_roi_align_grad(const DML_ROI_ALIGN_GRAD_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_upsample_2d(const DML_UPSAMPLE_2D_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_unfold(const DML_UNFOLD_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_fold(const DML_FOLD_OPERATOR_DESC *desc, const void *input, void *output);

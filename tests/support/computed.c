@@ -200,6 +200,8 @@ const computed_row computed_rows[] = {
       computed_roi_align },
     { ROW(ROI_ALIGN1), { { 0x4000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align,
       computed_roi_align },
+    { ROW(ROI_ALIGN_GRAD), { { 0x4100, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align_grad,
+      computed_roi_align_grad },
     { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4000, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
       draw_convolution, run_convolution },
     { ROW(MATRIX_MULTIPLY_INTEGER), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" }, { COMPUTED_NONE, 2, 8, "B" } },
@@ -319,7 +321,7 @@ void computed_case_plain(const computed_row *row, uint32_t rank, DML_TENSOR_DATA
 operator_case computed_case_of(const computed_row *row, const computed_case *c)
 {
     operator_case of = { .op = &c->op,
-                         .outputs = { &c->output },
+                         .outputs = { c->output_absent ? NULL : &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
                          .whole = row->near || row->draw == computed_draw_recurrent || row->support[0].types[0] == 'B' ? 8

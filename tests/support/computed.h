@@ -49,6 +49,7 @@ typedef struct computed_case {
         DML_ROI_POOLING_OPERATOR_DESC roi_pooling;
         DML_ROI_ALIGN_OPERATOR_DESC roi_align;
         DML_ROI_ALIGN1_OPERATOR_DESC roi_align1;
+        DML_ROI_ALIGN_GRAD_OPERATOR_DESC roi_align_grad;
         DML_UPSAMPLE_2D_OPERATOR_DESC upsample;
         DML_QUANTIZE_OPERATOR_DESC quantize; /* DEQUANTIZE has the same fields */
         DML_DEQUANTIZE_OPERATOR_DESC dequantize;
@@ -82,7 +83,7 @@ typedef struct computed_case {
     DML_ACTIVATION_LINEAR_OPERATOR_DESC functions_desc[6]; /* HARD_SIGMOID has the same fields, others the first two */
     test_tensor inputs[OPERATOR_INPUTS], output;
     test_tensor more[OPERATOR_OUTPUTS - 1]; /* outputs behind the first */
-    bool present[OPERATOR_INPUTS], more_present[OPERATOR_OUTPUTS - 1];
+    bool present[OPERATOR_INPUTS], output_absent, more_present[OPERATOR_OUTPUTS - 1];
     uint32_t axes[8];
     uint32_t spaces[5][8]; /* of a convolution: strides, dilations, start and end padding, output padding */
 } computed_case;

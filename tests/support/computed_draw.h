@@ -99,6 +99,8 @@ void computed_draw_roi_pooling(computed_draw *d);
 void computed_roi_pooling(const void *user, const void *const *inputs, void *const *outputs);
 void computed_draw_roi_align(computed_draw *d);
 void computed_roi_align(const void *user, const void *const *inputs, void *const *outputs);
+void computed_draw_roi_align_grad(computed_draw *d);
+void computed_roi_align_grad(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- windows (computed_window.c) ---------------------------------------------------------------------------------- */
 void computed_draw_average(computed_draw *d);

@@ -83,7 +83,7 @@ static void no_joined(opjit_graph *g)
 }
 static void unknown_operator(opjit_graph *g)
 {
-    opjit_graph_op1(g, DML_OPERATOR_ROI_ALIGN_GRAD, input(g, sizes_2_3));
+    opjit_graph_op1(g, (DML_OPERATOR_TYPE)178, input(g, sizes_2_3));
 }
 static void odd_split(opjit_graph *g)
 {
@@ -185,8 +185,8 @@ static const struct {
       "TILE OutputTensor.Sizes[0]: 8589934590, must be at most 4294967295", "TILE, OutputTensor.Sizes, 0, 8589934590" },
     { "nothing to join", no_joined, OPJIT_INVALID_ARGUMENT, "JOIN InputTensors: 0 tensors, must be 1 to 1024",
       "JOIN, InputTensors, -1, 0" },
-    { "operator", unknown_operator, OPJIT_UNSUPPORTED, "operator type 150 (ROI_ALIGN_GRAD) is not in this build",
-      "DML_OPERATOR_DESC, Type, -1, 150" },
+    { "operator", unknown_operator, OPJIT_INVALID_ARGUMENT,
+      "operator type 178, must be a DML_OPERATOR_TYPE (1 to 177)", "DML_OPERATOR_DESC, Type, -1, 178" },
     { "split", odd_split, OPJIT_INVALID_ARGUMENT,
       "SPLIT InputTensor.Sizes[1]: 3, must be 2, the sum of OutputTensors' sizes on Axis",
       "SPLIT, InputTensor.Sizes, 1, 3" },

@@ -209,7 +209,7 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
             tensor->sizes[tensor->rank - 1] = 6;
         if (strstr(t->info.name, "ATTENTION") != NULL && strcmp(tensor->name, "BiasTensor") == 0) /* of all three */
             tensor->sizes[tensor->rank - 1] = 3;
-        if (strcmp(tensor->name, "ROITensor") == 0) /* corners */
+        if (strstr(tensor->name, "ROI") != NULL) /* corners, or their gradient */
             tensor->sizes[tensor->rank - 1] = t->info.type == DML_OPERATOR_ROI_POOLING ? 5 : 4;
         if (gates_of(t->info.type) != 0)
             recurrent_sizes(tensor, gates_of(t->info.type));
@@ -353,7 +353,6 @@ static const struct {
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0x4200, NULL, OPJIT_INVALID_ARGUMENT,
       "feature_level 0x4200; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, "
       "0x6000, 0x6100, 0x6200, 0x6300, 0x6400" },
-    { DML_OPERATOR_ROI_ALIGN_GRAD, NULL, 1, 4, 0, NULL, OPJIT_UNSUPPORTED, "operator type 150 (ROI_ALIGN_GRAD) is not in this build" },
     { (DML_OPERATOR_TYPE)7777, NULL, 1, 4, 0, NULL, OPJIT_INVALID_ARGUMENT,
       "operator type 7777, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0, "nvptx:sm_90", OPJIT_OK, NULL },
