@@ -34,11 +34,11 @@ static cg_cut *add(cutter *c, cg_cut_kind kind, uint32_t lanes, uint32_t copies)
 static cg_acc_place place_of_accumulators(const cutter *c, const cg_cut *cut)
 {
     const cg_facts *is = &c->plan->is;
-    const bool rounds = cut->kind == CG_CUT_ROUNDS && cut->first && is->step == 1;
+    const bool whole = cut->first && is->step == 1;
     const uint64_t size = (uint64_t)cut->lanes * cut->copies;
-    if ((cut->lanes == 1 ? cut->copies == 1 : !rounds) || !opjit_cg_can_hold(c->f, is->body, is->lo, cut->lanes, size))
+    if ((cut->lanes == 1 ? cut->copies == 1 : !whole) || !opjit_cg_can_hold(c->f, is->body, is->lo, cut->lanes, size))
         return CG_ACC_MEMORY;
-    return c->f->peak && cut->lanes > 1 ? CG_ACC_LOOP : CG_ACC_ROUND;
+    return c->f->peak && cut->lanes > 1 && cut->kind == CG_CUT_ROUNDS ? CG_ACC_LOOP : CG_ACC_ROUND;
 }
 
 /* What remains after rounds of `size` iterations. */
