@@ -10,10 +10,33 @@ static DML_OPERATOR_TYPE type_of(const onnx_call *c)
     return (DML_OPERATOR_TYPE)c->row->arg;
 }
 
+static const uint8_t nothing[1]; /* elements where there are none */
+
+/* Gives a tensor without elements where an input has none: they are constants, and computed by nobody. */
+static bool give_empty(onnx_import *m, onnx_call *c, int32_t type)
+{
+    onnx_value y = { .type = type, .dims = { 1, 1, 1, 1, 1, 1, 1, 1 } };
+    bool empty = false;
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        const onnx_value *const v = onnx_input(c, i);
+        for (uint32_t d = 0; v != NULL && d < v->rank; d++) {
+            uint64_t *const size = &y.dims[ONNX_RANK - v->rank + d];
+            *size = v->dims[d] == 1 ? *size : v->dims[d];
+            empty = empty || v->dims[d] == 0;
+        }
+        y.rank = v != NULL && v->rank > y.rank ? v->rank : y.rank;
+    }
+    if (empty)
+        (void)opjit_onnx_give_data(m, c, 0, type, y.rank, y.dims + ONNX_RANK - y.rank, nothing);
+    return empty;
+}
+
 /* Output 0 is the operator over input 0, of the input's type. */
 static opjit_status give_unary(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE type, const void *desc)
 {
     TRY(opjit_onnx_need(m, c, 1));
+    if (give_empty(m, c, c->inputs[0]->type))
+        return m->error->status;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, type, desc, &x, 1), c->inputs[0]->type,
                            c->inputs[0]->rank);
@@ -155,6 +178,8 @@ static opjit_status give_binary(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE 
     TRY(opjit_onnx_need(m, c, 2));
     if (m->opset < 7 && opjit_onnx_int(m, c, "broadcast", 0) != 0)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute broadcast of opset 6 is not taken");
+    if (give_empty(m, c, type))
+        return m->error->status;
     const opjit_tensor a = onnx_tensor_of(m, c, 0), b = onnx_tensor_of(m, c, 1);
     return opjit_onnx_give(m, c, 0, opjit_graph_op2(m->graph, op, a, b), type, most_dimensions(c));
 }
@@ -283,5 +308,7 @@ opjit_status opjit_onnx_cast_to(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a cast to %s is not taken", opjit_onnx_type_name(to).text);
     if (to == x->type)
         return opjit_onnx_give_value(m, c, 0, x);
+    if (opjit_onnx_elements_of(x) == 0)
+        return opjit_onnx_give_data(m, c, 0, to, x->rank, x->dims, nothing);
     return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, to), to, x->rank);
 }

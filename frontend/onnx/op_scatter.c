@@ -3,25 +3,132 @@
 #include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
-/* Updates that are combined with what is there would need an order that DirectML's operators have not. */
-static opjit_status only_replaces(onnx_import *m, const onnx_call *c)
+/* How updates are combined with what is there; *out stays where they replace it. */
+static opjit_status read_reduction(onnx_import *m, const onnx_call *c, DML_OPERATOR_TYPE *out_pair,
+                                   DML_REDUCE_FUNCTION *out_all)
 {
+    static const struct {
+        const char *name;
+        DML_OPERATOR_TYPE pair;
+        DML_REDUCE_FUNCTION all;
+    } rows[] = { { "add", DML_OPERATOR_ELEMENT_WISE_ADD, DML_REDUCE_FUNCTION_SUM },
+                 { "mul", DML_OPERATOR_ELEMENT_WISE_MULTIPLY, DML_REDUCE_FUNCTION_MULTIPLY },
+                 { "min", DML_OPERATOR_ELEMENT_WISE_MIN, DML_REDUCE_FUNCTION_MIN },
+                 { "max", DML_OPERATOR_ELEMENT_WISE_MAX, DML_REDUCE_FUNCTION_MAX } };
+    for (uint32_t i = 0; i < 4; i++)
+        if (opjit_onnx_text_is(m, c, "reduction", rows[i].name, "none")) {
+            *out_pair = rows[i].pair;
+            *out_all = rows[i].all;
+            return OPJIT_OK;
+        }
     return opjit_onnx_text_is(m, c, "reduction", "none", "none")
                ? OPJIT_OK
-               : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute reduction: none is taken");
+               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "attribute reduction is none of none, add, mul, min, max");
+}
+
+/* x with the updates combined at places of the axis.  at and updates have one dimension more, behind the axis, for the
+ * updates that may be meant for a place.  DirectML's operators scatter in no order, so that updates of one place would
+ * be lost: here each place looks at all of them, as a reduction of what is meant for it. */
+static opjit_tensor combined(onnx_import *m, const onnx_value *x, opjit_tensor t, opjit_tensor at, opjit_tensor updates,
+                             uint32_t axis, DML_OPERATOR_TYPE pair, DML_REDUCE_FUNCTION all)
+{
+    opjit_graph *const g = m->graph;
+    uint64_t wide[ONNX_RANK];
+    uint32_t places[ONNX_RANK];
+    const uint32_t over = axis + 1;
+    const bool sums = all == DML_REDUCE_FUNCTION_SUM || all == DML_REDUCE_FUNCTION_MULTIPLY;
+    for (uint32_t d = 0; d <= x->rank; d++) {
+        wide[d] = d == over ? 1 : x->dims[d - (d > over)];
+        places[d] = d == axis ? (uint32_t)wide[d] : 1;
+    }
+    const opjit_tensor negative = opjit_graph_less(g, at, opjit_onnx_scalar(m, ONNX_INT64, 0));
+    at = opjit_graph_where(g, negative,
+                           opjit_graph_add(g, at, opjit_onnx_scalar(m, ONNX_INT64, (double)x->dims[axis])), at);
+    const opjit_tensor here =
+        opjit_graph_equals(g, at, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT64, x->rank + 1, places, 0, 1));
+    const opjit_tensor otherwise = sums ? opjit_onnx_scalar(m, x->type, all == DML_REDUCE_FUNCTION_MULTIPLY)
+                                        : opjit_onnx_reshape(m, t, x->rank + 1, wide);
+    const opjit_tensor meant = opjit_graph_where(g, here, updates, otherwise);
+    const opjit_tensor y = opjit_onnx_reshape(m, opjit_graph_reduce(g, meant, all, 1, &over), x->rank, x->dims);
+    return sums ? opjit_graph_op2(g, pair, t, y) : y;
+}
+
+/* Refuses what would look at too many updates for each place. */
+static opjit_status check_work(onnx_import *m, const onnx_call *c, const onnx_value *x, uint64_t updates)
+{
+    const uint64_t elements = opjit_onnx_elements_of(x);
+    if (x->rank >= ONNX_RANK || (updates != 0 && elements > ((uint64_t)1 << 36) / updates))
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%llu updates that may be meant for each of %llu elements",
+                                 (unsigned long long)updates, (unsigned long long)elements);
+    return OPJIT_OK;
 }
 
 opjit_status opjit_onnx_scatter_elements(onnx_import *m, onnx_call *c)
 {
     uint32_t axis;
+    DML_OPERATOR_TYPE pair = DML_OPERATOR_INVALID;
+    DML_REDUCE_FUNCTION all = DML_REDUCE_FUNCTION_SUM;
     TRY(opjit_onnx_need(m, c, 3));
-    TRY(only_replaces(m, c));
-    const onnx_value *const x = c->inputs[0];
+    TRY(read_reduction(m, c, &pair, &all));
+    const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
-    const DML_SCATTER_ELEMENTS_OPERATOR_DESC desc = { .Axis = axis };
-    const opjit_tensor inputs[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
-    const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ELEMENTS, &desc, inputs, 3);
-    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+    opjit_tensor inputs[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
+    if (pair == DML_OPERATOR_INVALID) {
+        const DML_SCATTER_ELEMENTS_OPERATOR_DESC desc = { .Axis = axis };
+        const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ELEMENTS, &desc, inputs, 3);
+        return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+    }
+    uint64_t wide[ONNX_RANK];
+    TRY(check_work(m, c, x, at->rank == x->rank ? at->dims[axis] : 1));
+    for (uint32_t d = 0; d <= x->rank; d++) {
+        wide[d] = d == axis ? 1 : at->dims[d - (d > axis)];
+        if (at->rank != x->rank || (d < x->rank && d != axis && at->dims[d] != x->dims[d]))
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                     "attribute reduction: only of as many updates as elements beside the axis");
+    }
+    inputs[1] = opjit_onnx_cast(m, inputs[1], at->type, ONNX_INT64);
+    for (uint32_t i = 1; i < 3; i++)
+        inputs[i] = opjit_onnx_reshape(m, inputs[i], x->rank + 1, wide);
+    return opjit_onnx_give(m, c, 0, combined(m, x, inputs[0], inputs[1], inputs[2], axis, pair, all), x->type, x->rank);
+}
+
+/* ScatterND whose updates are combined: x as {places, elements of each}, places counted through. */
+static opjit_status scatter_nd_combined(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE pair, DML_REDUCE_FUNCTION all)
+{
+    static const uint32_t last = 1;
+    const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
+    const uint64_t length = at->dims[at->rank - 1];
+    opjit_graph *const g = m->graph;
+    onnx_value flat = { .type = x->type, .rank = 2, .dims = { 1, 1 } };
+    if (length == 0 || length > x->rank)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "indices of %llu numbers into %u dimensions",
+                                 (unsigned long long)length, x->rank);
+    const uint64_t updates = opjit_onnx_elements_of(at) / length;
+    TRY(check_work(m, c, x, updates));
+    int64_t *const sizes = opjit_onnx_memory(m, 2 * length * sizeof *sizes);
+    if (sizes == NULL)
+        return m->error->status;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        if (d < length) {
+            sizes[d] = (int64_t)x->dims[d];
+            sizes[length + d] = (int64_t)flat.dims[0];
+        }
+        flat.dims[d >= length] *= x->dims[d];
+    }
+    onnx_value size = { .type = ONNX_INT64, .rank = 2, .dims = { 1, length }, .data = sizes }, stride = size;
+    stride.data = sizes + length;
+    opjit_tensor places = opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), at->type, ONNX_INT64);
+    places = opjit_onnx_reshape(m, places, 2, (uint64_t[]){ updates, length });
+    const opjit_tensor negative = opjit_graph_less(g, places, opjit_onnx_scalar(m, ONNX_INT64, 0));
+    places = opjit_graph_where(g, negative, opjit_graph_add(g, places, opjit_onnx_tensor(m, &size)), places);
+    places = opjit_graph_multiply(g, places, opjit_onnx_tensor(m, &stride));
+    places = opjit_graph_reduce(g, places, DML_REDUCE_FUNCTION_SUM, 1, &last);
+    places = opjit_onnx_reshape(m, places, 3, (uint64_t[]){ 1, updates, 1 });
+    const opjit_tensor news =
+        opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 3, (uint64_t[]){ 1, updates, flat.dims[1] });
+    const opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat.dims);
+    return opjit_onnx_give_as(m, c, 0, combined(m, &flat, t, places, news, 0, pair, all), x->type, x->rank, x->dims);
 }
 
 opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
@@ -29,13 +136,17 @@ opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
     uint64_t wide[ONNX_RANK];
     uint32_t rank = 0;
     opjit_tensor inputs[3];
+    DML_OPERATOR_TYPE pair = DML_OPERATOR_INVALID;
+    DML_REDUCE_FUNCTION all = DML_REDUCE_FUNCTION_SUM;
     TRY(opjit_onnx_need(m, c, 3));
-    TRY(only_replaces(m, c));
+    TRY(read_reduction(m, c, &pair, &all));
     const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
     for (uint32_t i = 0; i < 3; i++)
         rank = c->inputs[i]->rank > rank ? c->inputs[i]->rank : rank;
     if (x->rank == 0 || at->rank == 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a scalar has no places");
+    if (pair != DML_OPERATOR_INVALID)
+        return scatter_nd_combined(m, c, pair, all);
     for (uint32_t i = 0; i < 3; i++) { /* tensors of one rank, with ones before */
         const onnx_value *const v = c->inputs[i];
         for (uint32_t d = 0; d < rank; d++)

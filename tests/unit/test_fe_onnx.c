@@ -336,6 +336,51 @@ START_TEST(models_that_are_refused)
 }
 END_TEST
 
+/* y = Loop(M, cond, x) with a body whose condition is a name of it, and whose state is the input or its absolute value. */
+static rt_bytes loop_model(int64_t most, const char *condition, const char *state)
+{
+    rt_bytes g = new_message(), body = new_message(), a = new_message(), n = new_message();
+    put_message(&body, 1, node("Abs", "v", NULL, "positive"));
+    put_message(&body, 1, node("IsNaN", "v", NULL, "late"));
+    put_message(&body, 11, port("round", INT64, ""));
+    put_message(&body, 11, port("before", 9, ""));
+    put_message(&body, 11, port("v", FLOAT, "1"));
+    put_message(&body, 12, port(condition, 9, ""));
+    put_message(&body, 12, port(state, FLOAT, "1"));
+    put_text(&a, 1, "body");
+    put_message(&a, 6, body);
+    put_int(&a, 20, 5);
+    put_text(&n, 1, "most");
+    put_text(&n, 1, "");
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "y");
+    put_text(&n, 4, "Loop");
+    put_message(&n, 5, a);
+    put_message(&g, 1, n);
+    put_message(&g, 5, initializer("most", INT64, 1, &most, sizeof most));
+    put_message(&g, 11, port("x", FLOAT, "1"));
+    put_message(&g, 12, port("y", FLOAT, "1"));
+    return model_of(g);
+}
+
+START_TEST(loops_that_are_refused)
+{
+    opjit_model *model;
+    opjit_error error;
+    rt_bytes file = loop_model(20, "before", "positive");
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+    refuse(loop_model(20, "late", "positive"), NULL, OPJIT_UNSUPPORTED,
+           "node 0 (Loop): a loop whose length is known at run time only");
+    refuse(loop_model(INT64_MAX, "before", "v"), NULL, OPJIT_LIMIT, /* rounds without nodes */
+           "node 0 (Loop): more than 1000000 nodes, with those of all rounds");
+    refuse(loop_model(20, "before", "nothing"), NULL, OPJIT_INVALID_ARGUMENT,
+           "node 0 (Loop): output \"nothing\" of body is made by no node");
+}
+END_TEST
+
 /* Every beginning of a model, and every model with one byte changed, is refused or read; nothing is lost. */
 START_TEST(damaged_models)
 {
@@ -387,6 +432,7 @@ static Suite *suite(void)
     tcase_add_test(t, value_of_an_input);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_test(t, models_that_are_refused);
+    tcase_add_test(t, loops_that_are_refused);
     tcase_add_test(t, damaged_models);
     tcase_add_test(t, operators_are_listed);
     suite_add_tcase(s, t);
