@@ -87,19 +87,21 @@ static ir_ref load_wide(op_lowering *l, const op_element *e, uint32_t input, con
     return e->type == e->result ? x : cast_to(e, e->type, x);
 }
 
-/* The sums, in a tensor of the output's sizes.  A step that takes no part adds -0 * +0, which changes no sum. */
+/* The sums, in the tensor of opjit_fe_convolution_sums.  A step that takes no part adds -0 * +0: no sum changes. */
 static ir_ref lower_sums(op_lowering *l, const op_element *e)
 {
     const fe_convolution c = convolution_of(l->op->desc);
     const bool backward = c.direction == DML_CONVOLUTION_DIRECTION_BACKWARD;
-    const ir_ref sums =
-        opjit_fe_reduce_to(l, IR_DOT, e->type, &l->op->outputs[0], opjit_fe_convolution_steps(l, &c, FILTER));
     ir_ref at[OPJIT_MAX_RANK];
+    fe_tensor like;
     fe_tap tap;
 
+    opjit_fe_convolution_sums(l, &c, FILTER, &like);
+    const ir_ref sums = opjit_fe_reduce_to(l, IR_DOT, e->type, &like, opjit_fe_convolution_steps(l, &c, FILTER));
     if (!l->f->failed)
-        l->f->nodes[sums].block = opjit_fe_convolution_block(l, FILTER);
-    opjit_fe_own(l, sums, at);
+        l->f->nodes[sums].block = opjit_fe_convolution_block(l, &c, FILTER);
+    for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
+        at[d] = d < like.rank && !l->f->failed ? opjit_ir_coordinate(l->f, sums, d) : 0;
     opjit_fe_convolution_tap(l, &c, FILTER, at, l->f->failed ? 0 : opjit_ir_reduced(l->f, sums), &tap);
     const ir_ref x = load_wide(l, e, INPUT, tap.input), w = load_wide(l, e, FILTER, tap.filter), none = zero(e);
     opjit_fe_set(l, sums,
@@ -127,13 +129,15 @@ static ir_ref pad_output(const op_lowering *l, const op_element *e, const ir_ref
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
+    const fe_convolution c = convolution_of(desc);
     op_element e = { .f = l->f, .desc = desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
     ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK];
 
     e.type = opjit_fe_wide(e.result);
     const ir_ref sums = lower_sums(l, &e), out = opjit_fe_output(l, 0);
     opjit_fe_own(l, out, at);
-    ir_ref x = opjit_fe_value_at(l, sums, 0, at);
+    opjit_fe_convolution_at(l, &c, FILTER, at, of);
+    ir_ref x = l->f->failed ? 0 : opjit_ir_load(l->f, ir_at(l->f, sums)->ref, of);
     if (l->op->inputs[BIAS].present) {
         for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
             of[d] = d == 1 ? at[1] : opjit_ir_index(l->f, 0);

@@ -4,12 +4,18 @@
  * Forward, step j of a window reads the input at y * stride + j * dilation - start padding.  Backward, an element of
  * the input adds to the outputs at i * stride + k * dilation - start padding; so an output's step j, of tap k = K - 1 -
  * j, reads i = (y + start padding - k * dilation) / stride, which ascends with j, and reads nothing where that is no
- * whole number. */
+ * whole number.
+ *
+ * With a stride and no dilation, outputs y = m * stride + r of one remainder r (a phase) have the same taps that read
+ * anything: k = (r + start padding) mod stride + n * stride.  So the sums are a tensor with the phases as dimensions of
+ * their own, in front of the spatial ones, which have one m each: [batch, channel, r ..., m ...]. */
 #include "frontend/ops/convolve.h"
 
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "ir/eval/numerics.h"
+
+#include <string.h>
 
 enum { BATCH, CHANNEL, SPACE }; /* dimensions */
 /* Sizes larger than any legal one, small enough to be added and multiplied. */
@@ -147,17 +153,43 @@ static uint64_t depth_of(const op_lowering *l, const fe_convolution *c)
     return l->op->inputs[0].sizes[CHANNEL] / c->groups;
 }
 
+/* Whether outputs of dimension i are sorted by phases. */
+static bool has_phases(const op_lowering *l, const fe_convolution *c, uint32_t filter, uint32_t i)
+{
+    return is_backward(c) && c->strides[i] > 1 && c->dilations[i] == 1 && l->op->outputs[0].sizes[SPACE + i] > 1 &&
+           taps_of(&l->op->inputs[filter]) <= IR_REDUCE_BLOCK;
+}
+
+/* The taps along dimension i that an element's sum has. */
+static uint64_t taps_along(const op_lowering *l, const fe_convolution *c, uint32_t filter, uint32_t i)
+{
+    const uint64_t taps = l->op->inputs[filter].sizes[SPACE + i];
+
+    return has_phases(l, c, filter, i) ? (taps + c->strides[i] - 1) / c->strides[i] : taps;
+}
+
+/* The steps of a channel. */
+static uint64_t steps_of(const op_lowering *l, const fe_convolution *c, uint32_t filter)
+{
+    uint64_t steps = 1;
+
+    for (uint32_t i = 0; i < c->dimensions; i++)
+        steps *= taps_along(l, c, filter, i);
+    return steps;
+}
+
 uint64_t opjit_fe_convolution_steps(const op_lowering *l, const fe_convolution *c, uint32_t filter)
 {
-    return depth_of(l, c) * taps_of(&l->op->inputs[filter]);
+    return depth_of(l, c) * steps_of(l, c, filter);
 }
 
 /* Blocks of less than a channel only where a window is longer than any block may be. */
-uint16_t opjit_fe_convolution_block(const op_lowering *l, uint32_t filter)
+uint16_t opjit_fe_convolution_block(const op_lowering *l, const fe_convolution *c, uint32_t filter)
 {
     const uint64_t taps = taps_of(&l->op->inputs[filter]), channels = taps < IR_DOT_BLOCK ? IR_DOT_BLOCK / taps : 1;
+    const uint64_t steps = steps_of(l, c, filter) * channels;
 
-    return (uint16_t)(taps * channels < IR_REDUCE_BLOCK ? taps * channels : IR_REDUCE_BLOCK);
+    return (uint16_t)(steps < IR_REDUCE_BLOCK ? steps : IR_REDUCE_BLOCK);
 }
 
 static ir_ref over(ir_func *f, ir_ref x, uint64_t divisor)
@@ -168,6 +200,65 @@ static ir_ref over(ir_func *f, ir_ref x, uint64_t divisor)
 static ir_ref modulo(ir_func *f, ir_ref x, uint64_t divisor)
 {
     return ir_expr2(f, IR_IMOD, IR_INDEX, x, opjit_ir_index(f, (int64_t)divisor));
+}
+
+void opjit_fe_convolution_sums(const op_lowering *l, const fe_convolution *c, uint32_t filter, fe_tensor *out)
+{
+    uint32_t phases = 0;
+
+    *out = l->op->outputs[0];
+    for (uint32_t i = 0; i < c->dimensions; i++)
+        phases += has_phases(l, c, filter, i);
+    out->rank += phases;
+    for (uint32_t i = c->dimensions, p = SPACE + phases; i-- > 0;) {
+        const uint64_t size = l->op->outputs[0].sizes[SPACE + i], stride = c->strides[i];
+        out->sizes[SPACE + phases + i] = size;
+        if (!has_phases(l, c, filter, i))
+            continue;
+        out->sizes[SPACE + phases + i] = (size + stride - 1) / stride;
+        out->sizes[--p] = size < stride ? size : stride;
+    }
+}
+
+void opjit_fe_convolution_at(op_lowering *l, const fe_convolution *c, uint32_t filter, const ir_ref *at, ir_ref *sums)
+{
+    uint32_t next = SPACE;
+
+    memset(sums, 0, OPJIT_MAX_RANK * sizeof *sums);
+    sums[BATCH] = at[BATCH];
+    sums[CHANNEL] = at[CHANNEL];
+    for (uint32_t i = 0; i < c->dimensions; i++)
+        if (has_phases(l, c, filter, i))
+            sums[next++] = modulo(l->f, at[SPACE + i], c->strides[i]);
+    for (uint32_t i = 0; i < c->dimensions; i++)
+        sums[next++] = has_phases(l, c, filter, i) ? over(l->f, at[SPACE + i], c->strides[i]) : at[SPACE + i];
+}
+
+/* Whether both are true; 0: the one that is. */
+static ir_ref both(ir_func *f, ir_ref a, ir_ref b)
+{
+    return a == 0 ? b : b == 0 ? a : ir_expr2(f, IR_AND, IR_BOOL, a, b);
+}
+
+/* The same for step j of the outputs m * stride + phase. */
+static void phase_tap(op_lowering *l, const fe_convolution *c, uint32_t filter, uint32_t i, ir_ref phase, ir_ref m,
+                      ir_ref j, fe_tap *out)
+{
+    ir_func *f = l->f;
+    const uint64_t taps = l->op->inputs[filter].sizes[SPACE + i], stride = c->strides[i];
+    const int64_t last = (int64_t)taps_along(l, c, filter, i) - 1;
+    const ir_ref from = moves_add(f, phase, c->start[i]);
+    const ir_ref before = ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, last), j);
+    const ir_ref tap = ir_expr2(f, IR_IADD, IR_INDEX, modulo(f, from, stride), moves_mul(f, before, (int64_t)stride));
+    const ir_ref x = ir_expr2(f, IR_ISUB, IR_INDEX, ir_expr2(f, IR_IADD, IR_INDEX, m, over(f, from, stride)), before);
+
+    out->filter[SPACE + i] = c->mode != DML_CONVOLUTION_MODE_CONVOLUTION
+                                 ? tap
+                                 : ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, (int64_t)taps - 1), tap);
+    out->input[SPACE + i] = x;
+    if (taps % stride != 0)
+        out->inside = both(f, out->inside, ir_expr2(f, IR_LT, IR_BOOL, tap, opjit_ir_index(f, (int64_t)taps)));
+    out->inside = both(f, out->inside, opjit_fe_between(f, x, 0, l->op->inputs[0].sizes[SPACE + i]));
 }
 
 /* Input and filter in spatial dimension i, for step j there of the output's element y. */
@@ -195,25 +286,32 @@ static void spatial_tap(op_lowering *l, const fe_convolution *c, uint32_t filter
         inside = opjit_fe_between(f, x, 0, size);
     }
     out->input[SPACE + i] = x;
-    out->inside = i == 0 ? inside : ir_expr2(f, IR_AND, IR_BOOL, out->inside, inside);
+    out->inside = both(f, out->inside, inside);
 }
 
 void opjit_fe_convolution_tap(op_lowering *l, const fe_convolution *c, uint32_t filter, const ir_ref *at, ir_ref k,
                               fe_tap *out)
 {
     ir_func *f = l->f;
-    const fe_tensor *of = &l->op->inputs[filter];
     const uint64_t outs = l->op->outputs[0].sizes[CHANNEL] / c->groups, depth = depth_of(l, c);
-    uint64_t below = taps_of(of);
+    uint64_t below = steps_of(l, c, filter);
     const ir_ref channel = over(f, k, below), group = over(f, at[CHANNEL], outs);
+    uint32_t phases = 0;
 
     out->inside = 0;
     out->input[BATCH] = at[BATCH];
     out->input[CHANNEL] = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, group, (int64_t)depth), channel);
     out->filter[0] = is_backward(c) ? out->input[CHANNEL] : at[CHANNEL];
     out->filter[1] = is_backward(c) ? modulo(f, at[CHANNEL], outs) : channel;
-    for (uint32_t i = 0; i < c->dimensions; i++) {
-        below /= of->sizes[SPACE + i];
-        spatial_tap(l, c, filter, i, at[SPACE + i], modulo(f, over(f, k, below), of->sizes[SPACE + i]), out);
+    for (uint32_t i = 0; i < c->dimensions; i++)
+        phases += has_phases(l, c, filter, i);
+    for (uint32_t i = 0, p = SPACE; i < c->dimensions; i++) {
+        const uint64_t taps = taps_along(l, c, filter, i);
+        below /= taps;
+        const ir_ref y = at[SPACE + phases + i], j = modulo(f, over(f, k, below), taps);
+        if (has_phases(l, c, filter, i))
+            phase_tap(l, c, filter, i, at[p++], y, j, out);
+        else
+            spatial_tap(l, c, filter, i, y, j, out);
     }
 }

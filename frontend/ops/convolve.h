@@ -34,8 +34,12 @@ void opjit_fe_infer_convolution(op_inference *s, const fe_convolution *c, uint32
 
 /* The steps of an element's sum, and those of a block of it: whole channels, about 256. */
 uint64_t opjit_fe_convolution_steps(const op_lowering *l, const fe_convolution *c, uint32_t filter);
-uint16_t opjit_fe_convolution_block(const op_lowering *l, uint32_t filter);
-/* Where step k of the output's element `at` reads; input may be outside of the tensor unless `inside` is true. */
+uint16_t opjit_fe_convolution_block(const op_lowering *l, const fe_convolution *c, uint32_t filter);
+/* The tensor of sums: output 0, with phases where the direction is BACKWARD and there is a stride; and its element that
+ * the output's element `at` has.  at, sums: OPJIT_MAX_RANK coordinates. */
+void opjit_fe_convolution_sums(const op_lowering *l, const fe_convolution *c, uint32_t filter, fe_tensor *out);
+void opjit_fe_convolution_at(op_lowering *l, const fe_convolution *c, uint32_t filter, const ir_ref *at, ir_ref *sums);
+/* Where step k of the sum `at` reads; input may be outside of the tensor unless `inside` is true. */
 typedef struct fe_tap {
     ir_ref inside;
     ir_ref input[OPJIT_MAX_RANK], filter[OPJIT_MAX_RANK];

@@ -8,56 +8,60 @@
 #include <math.h>
 
 enum {
-    LEAST_WORK = 16 * 16 * 16,  /* products: less is not worth the code */
-    LEAST_LINE = 4,             /* positions */
-    MOST_ROWS = 256,            /* of a block */
-    MOST_CLASSES = 16,          /* of both axes: each is a nest of loops */
-    MOST_BYTES = 8 << 20,       /* of scratch */
-    ENOUGH_BLOCKS = 8,          /* for threads, */
-    LEAST_POSITIONS = 256,      /* but not blocks of fewer than so many */
-    MOST_TRIED = 32,            /* numbers of lines of a block */
-    SET_BYTES = 4096,           /* from one line of a set of the first cache to the next, */
-    NEAR_SET_BYTES = 1024,      /* and to lines of few other sets */
-    ALONE_BYTES = 65536,        /* of the copy where no rows share it */
-    PARTS = 4,                  /* totals may take one of so many parts of the second cache */
-    TILE_ROWS = 8,              /* sums that are held, in rows and vectors */
-    TILE_ROWS_OF_16 = 6,        /* where there are 16 vector registers */
+    LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
+    LEAST_LINE = 4,            /* positions */
+    MOST_ROWS = 256,           /* of a block */
+    MOST_CLASSES = 16,         /* of both axes: each is a nest of loops */
+    MOST_BYTES = 8 << 20,      /* of scratch */
+    ENOUGH_BLOCKS = 8,         /* for threads, */
+    LEAST_POSITIONS = 256,     /* but not blocks of fewer than so many */
+    MOST_TRIED = 32,           /* numbers of lines of a block */
+    SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
+    NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
+    ALONE_BYTES = 65536,       /* of the copy where no rows share it */
+    PARTS = 4,                 /* totals may take one of so many parts of the second cache */
+    TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
+    TILE_ROWS_OF_16 = 6,       /* where there are 16 vector registers */
     TILE_VECTORS = 2,
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
 
-static bool depends(const window *w, ir_ref expr, int32_t dimension)
+/* The dimension of the rows, for which the same steps take part: of those that the other factor moves with, the largest
+ * that the windows don't have, or else the first; all others are a batch's.  -1: there is none. */
+static int32_t find_rows(const window *w)
 {
-    const ir_func *f = w->c.f;
-    return w->c.out.sizes[dimension] > 1 &&
-           opjit_ir_uses(f, expr, opjit_ir_coordinate(f, w->c.statement, (uint32_t)dimension));
+    int32_t rows = -1;
+    bool alone = false;
+    for (int32_t d = 0; d < (int32_t)w->c.out.rank; d++) {
+        if (!opjit_ir_window_moves(w, w->values[1 - w->factor], d) ||
+            (w->values[WINDOW_CONDITION] != 0 && opjit_ir_window_moves(w, w->values[WINDOW_CONDITION], d)))
+            continue;
+        const bool own = !opjit_ir_window_moves(w, w->values[w->factor], d);
+        if (rows < 0 || (own && (!alone || w->c.out.sizes[d] > w->c.out.sizes[rows])))
+            rows = d;
+        alone = alone || own;
+    }
+    return rows;
 }
 
-/* The factors: one that moves with a single coordinate, and one that moves with the last one of more than one value. */
-static bool find_factors(window *w, ir_ref pair)
+/* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */
+static bool find_factors(window *w)
 {
-    const ir_func *f = w->c.f;
     int32_t last = (int32_t)w->c.out.rank - 1;
     while (last > 0 && w->c.out.sizes[last] == 1)
         last--;
-    for (w->factor = 0; w->factor < 2; w->factor++) {
-        uint32_t own = 0;
-        w->rows = -1;
-        for (int32_t d = 0; d < (int32_t)w->c.out.rank; d++)
-            if (depends(w, ir_operand(f, pair, 1 - w->factor), d)) {
-                own++;
-                w->rows = d;
-            }
-        if (own <= 1 && w->rows != last && depends(w, ir_operand(f, pair, w->factor), last))
+    for (w->factor = 0; w->factor < 2; w->factor++)
+        if (opjit_ir_window_moves(w, w->values[w->factor], last) &&
+            !opjit_ir_window_moves(w, w->values[1 - w->factor], last))
             break;
-    }
     w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
     if (w->factor == 2)
         return false;
+    w->rows = find_rows(w);
     uint32_t axes = 0, dimensions[WINDOW_AXES];
     for (int32_t d = last; d > w->rows && axes < WINDOW_AXES; d--)
-        if (depends(w, ir_operand(f, pair, w->factor), d))
+        if (opjit_ir_window_moves(w, w->values[w->factor], d) && !opjit_ir_window_moves(w, w->values[1 - w->factor], d))
             dimensions[axes++] = (uint32_t)d;
     for (uint32_t a = 0; a < axes; a++) { /* a single one is the outer one */
         window_axis *x = &w->axis[axes - 1 - a];
@@ -74,7 +78,7 @@ static void find_groups(window *w)
     ir_func *f = w->c.f;
     w->group = w->rows < 0 ? 1 : (int64_t)w->c.out.sizes[w->rows];
     w->groups = 1;
-    if (w->rows < 0 || !depends(w, w->probed, w->rows))
+    if (w->rows < 0 || !opjit_ir_window_moves(w, w->probed, w->rows))
         return;
     const ir_ref var = opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->rows);
     const ir_reach seen = opjit_ir_reach_one(f, w->probed);
@@ -129,7 +133,7 @@ static bool take_root(window *w, ir_ref expr, uint32_t *free)
             if (opjit_ir_uses(f, form.atoms[i], w->digits[d].probe))
                 *free |= 1u << d;
         for (uint32_t a = 0; a < WINDOW_AXES; a++)
-            if (w->axis[a].dimension >= 0 && depends(w, form.atoms[i], w->axis[a].dimension))
+            if (w->axis[a].dimension >= 0 && opjit_ir_window_moves(w, form.atoms[i], w->axis[a].dimension))
                 return false;
     }
     if (axis < 0) { /* bounds of what is read in larger steps have no proof */
@@ -137,8 +141,8 @@ static bool take_root(window *w, ir_ref expr, uint32_t *free)
         return own == 0 || dilation == 1 || (digits == 1 && form.count == 0);
     }
     window_axis *x = &w->axis[axis];
-    if (own > 1 || stride < 0 || dilation < 0 || (x->stride != 0 && (x->stride != stride || x->digit != digit ||
-                                                                     x->dilation != dilation)))
+    if (own > 1 || stride < 0 || dilation < 0 ||
+        (x->stride != 0 && (x->stride != stride || x->digit != digit || x->dilation != dilation)))
         return false;
     if (digit >= 0 && w->digits[digit].axis >= 0 && w->digits[digit].axis != axis)
         return false;
@@ -224,7 +228,8 @@ static bool set_depth(window *w)
     for (uint32_t d = 1; d < w->digit_count; d++)
         w->free *= w->digits[d].axis < 0 ? w->digits[d].size : 1;
     w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
-    w->bare = !w->gathers && w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
+    w->bare =
+        w->values[WINDOW_CONDITION] == 0 && !w->gathers && w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
     ir_ref element = w->probed;
     while (ir_at(w->c.f, element)->op == IR_CAST)
         element = ir_operand(w->c.f, element, 0);
@@ -318,9 +323,7 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     else
         choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
     const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
-    const double bytes = (copied +
-                          (double)rows->block * (double)(w->tiles * columns->tile)) *
-                         (double)size;
+    const double bytes = (copied + (double)rows->block * (double)(w->tiles * columns->tile)) * (double)size;
     return bytes <= MOST_BYTES;
 }
 
@@ -388,16 +391,21 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
     c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
     const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
-    if (c->out.rank > 7 || c->length < 1 || !opjit_ir_window_find_digits(&w, pair, k) || !find_factors(&w, pair))
+    if (c->out.rank > 7 || c->length < 1 || !opjit_ir_window_find_digits(&w, pair, k))
+        return false;
+    opjit_ir_window_take_condition(&w, pair);
+    if (!find_factors(&w))
         return false;
     ir_ref probes[WINDOW_DIGITS];
     ir_map map = { 0 };
     for (uint32_t d = 0; d < w.digit_count; d++)
         probes[d] = w.digits[d].probe;
     opjit_ir_window_map_digits(&w, probes, &map);
-    w.probed = opjit_ir_remake(f, &map, ir_operand(f, pair, w.factor));
-    const ir_ref other = opjit_ir_remake(f, &map, ir_operand(f, pair, 1 - w.factor));
-    if (f->failed || opjit_ir_uses(f, w.probed, k) || opjit_ir_uses(f, other, k) || !find_windows(&w))
+    opjit_ir_window_guard(&w, &map);
+    w.probed = opjit_ir_remake(f, &map, w.values[w.factor]);
+    const ir_ref other = opjit_ir_remake(f, &map, w.values[1 - w.factor]);
+    if (f->failed || opjit_ir_uses(f, w.probed, k) || opjit_ir_uses(f, other, k) || !find_windows(&w) ||
+        !opjit_ir_window_parts_fit(&w, &map))
         return false;
     find_groups(&w);
     c->batch = 1;
@@ -408,6 +416,8 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
     if (!pays(&w, given) || !set_depth(&w))
         return false;
     w.alone = !w.gathers && opjit_ir_window_is_alone(&w);
+    if (w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers))
+        return false;
     if (!choose_sizes(&w, given, lanes, target))
         return false;
     find_direct(&w, other);

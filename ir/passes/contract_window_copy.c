@@ -12,16 +12,16 @@
 
 /* --- factors ------------------------------------------------------------------------------------------------------ */
 
-/* The factor's value in row `row` of the group, for these digits of k; at: the other coordinates. */
+/* The value of a factor, or WINDOW_CONDITION, in row `row` of the group, for these digits of k; at: others. */
 static ir_ref factor_at(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
 {
     ir_func *f = w->c.f;
-    const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0);
+    const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0), of = w->values[factor];
     ir_map map = { 0 };
     opjit_ir_window_map_digits(w, digits, &map);
     if (w->rows >= 0) {
         const ir_ref var = opjit_ir_coordinate(f, statement, (uint32_t)w->rows);
-        const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, pair, factor));
+        const ir_reach seen = opjit_ir_reach_one(f, of);
         for (uint32_t i = 0; i < seen.count; i++) {
             const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
             if ((op == IR_IDIV || op == IR_IMOD) && ir_operand(f, seen.nodes[i], 0) == var &&
@@ -33,7 +33,7 @@ static ir_ref factor_at(window *w, block *list, uint32_t factor, const ir_ref *d
     at[w->c.out.rank] = opjit_ir_index(f, 0);
     for (uint32_t d = 0; d < w->c.out.rank; d++) /* the copy has more positions than the result */
         ir_map_set(f, &map, opjit_ir_coordinate(f, statement, d), at[d]);
-    const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, pair, factor));
+    const ir_ref value = opjit_ir_remake(f, &map, of);
     if (f->failed)
         return 0;
     f->operands[ir_at(f, statement)->first] = value;
@@ -100,7 +100,7 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
     for (uint32_t d = 0; d < w->digit_count; d++)
         if (w->digits[d].axis >= 0)
             digits[d] = opjit_ir_index(f, class[w->digits[d].axis]);
-    const int64_t number = (class[0] * w->axis[1].classes + class[1]) * w->free;
+    const int64_t number = (class[0] * w -> axis[1].classes + class[1]) * w->free;
     const ir_ref own[3] = { row[0], contract_plus(&w->c, row[1], opjit_ir_index(f, number)),
                             contract_plus(&w->c, contract_times(&w->c, y, w->pitch), x) };
     const ir_ref inside = ir_make2(f, IR_AND, IR_BOOL, less(w, all_y, positions_of(w, &w->axis[0], class[0])),
@@ -135,8 +135,8 @@ void opjit_ir_window_copy(window *w, block *list)
     }
     const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / w->pitch), &of_y);
     const ir_ref all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
-    for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
-        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
+    for (class[0] = 0; class[0] < w -> axis[0].classes; class[0]++)
+        for (class[1] = 0; class[1] < w -> axis[1].classes; class[1]++)
             copy_row(w, &of_y, class, digits, y, all_y, row);
 }
 
@@ -158,8 +158,7 @@ static block *open_digits(window *w, block *list, block *inner, ir_ref *digits, 
     *k = opjit_ir_index(f, 0);
     for (uint32_t d = 0; d < w->digit_count; d++, list = inner++) {
         const bool top = d == 0 && w->digits[d].axis < 0;
-        digits[d] =
-            contract_loop(&w->c, list, top ? w->here_channels : opjit_ir_index(f, w->digits[d].size), inner);
+        digits[d] = contract_loop(&w->c, list, top ? w->here_channels : opjit_ir_index(f, w->digits[d].size), inner);
         *k = contract_plus(&w->c, *k, contract_times(&w->c, digits[d], w->digits[d].divide));
     }
     return list;
@@ -170,8 +169,7 @@ ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k)
     ir_func *f = w->c.f;
     const ir_ref first = contract_times(&w->c, w->of_group, w->group);
     const ir_ref at[2] = { contract_plus(&w->c, first, row), contract_plus(&w->c, w->c.first_k, k) };
-    return widened(w, ir_operand(f, ir_operand(f, w->c.statement, 0), 1 - w->factor),
-                   opjit_ir_load(f, w->direct, at));
+    return widened(w, w->values[1 - w->factor], opjit_ir_load(f, w->direct, at));
 }
 
 ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row)
@@ -239,11 +237,51 @@ static ir_ref tap_at(window *w, block *list, const ir_ref *digits, ir_ref p)
     ir_ref at[9];
     memcpy(at, w->c.at, sizeof at);
     const ir_ref y = contract_plus(&w->c, w->first_position, quotient(w, IR_IDIV, p, w->pitch));
-    at[w->axis[0].dimension] = opjit_ir_block_let(
-        f, list, ir_make2(f, IR_IMIN, IR_INDEX, y, opjit_ir_index(f, w->axis[0].size - 1)));
+    at[w->axis[0].dimension] =
+        opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, y, opjit_ir_index(f, w->axis[0].size - 1)));
     if (w->axis[1].dimension >= 0)
         at[w->axis[1].dimension] = opjit_ir_block_let(f, list, quotient(w, IR_IMOD, p, w->pitch));
     return factor_at(w, list, w->factor, digits, opjit_ir_index(f, 0), at);
+}
+
+void opjit_ir_window_parts(window *w, block *list)
+{
+    ir_func *f = w->c.f;
+    block blocks[WINDOW_DIGITS], of_y, of_x, *inner = blocks, *last = &of_y;
+    ir_ref digits[WINDOW_DIGITS] = { opjit_ir_index(f, 0) }, own[2] = { opjit_ir_index(f, 0), 0 }, at[9];
+    if (w->parts == 0)
+        return;
+    for (uint32_t d = w->digits[0].axis < 0 ? 1 : 0; d < w->digit_count; d++, list = inner++) {
+        digits[d] = contract_loop(&w->c, list, opjit_ir_index(f, w->digits[d].size), inner);
+        own[0] = contract_plus(&w->c, own[0], contract_times(&w->c, digits[d], w->digits[d].divide));
+    }
+    memcpy(at, w->c.at, sizeof at);
+    const int64_t lines = (int64_t)f->tensors[w->parts].sizes[1] / w->pitch;
+    const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, lines), &of_y);
+    own[1] = contract_times(&w->c, y, w->pitch);
+    at[w->axis[0].dimension] = contract_plus(&w->c, w->first_position, y);
+    if (w->axis[1].dimension >= 0) {
+        const ir_ref x = at[w->axis[1].dimension] = contract_loop(&w->c, &of_y, opjit_ir_index(f, w->pitch), &of_x);
+        own[1] = contract_plus(&w->c, own[1], x);
+        last = &of_x;
+    }
+    const ir_ref takes = factor_at(w, last, WINDOW_CONDITION, digits, opjit_ir_index(f, 0), at);
+    opjit_ir_contract_store(
+        &w->c, last, w->parts,
+        ir_make3(f, IR_SELECT, IR_NONE, takes, opjit_ir_const(f, IR_U8, 1), opjit_ir_const(f, IR_U8, 0)), own);
+}
+
+/* Which steps of the tile take part; k: of the block, digits: its own. */
+static void put_parts(window *w, block *list, const ir_ref *digits, ir_ref k, ir_ref first)
+{
+    ir_func *f = w->c.f;
+    block of_j;
+    ir_ref from[2] = { opjit_ir_index(f, 0), first };
+    for (uint32_t d = w->digits[0].axis < 0 ? 1 : 0; d < w->digit_count; d++)
+        from[0] = contract_plus(&w->c, from[0], contract_times(&w->c, digits[d], w->digits[d].divide));
+    const ir_ref j = contract_loop(&w->c, list, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);
+    from[1] = contract_plus(&w->c, first, j);
+    opjit_ir_contract_store(&w->c, &of_j, w->part, opjit_ir_load(f, w->parts, from), (ir_ref[]){ k, j });
 }
 
 void opjit_ir_window_panel(window *w, block *list, ir_ref first)
@@ -260,6 +298,8 @@ void opjit_ir_window_panel(window *w, block *list, ir_ref first)
         opjit_ir_contract_store(&w->c, &of_j, w->panel, value, own);
         return;
     }
+    if (w->parts != 0)
+        put_parts(w, last, digits, own[0], first);
     opjit_ir_window_place(w, digits, from);
     from[2] = opjit_ir_block_let(f, last, contract_plus(&w->c, first, from[2]));
     own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);

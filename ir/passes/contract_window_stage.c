@@ -16,6 +16,15 @@ enum {
     MOST_LOOPS = 31 /* beside the stage's own: rule V16 */
 };
 
+static uint32_t scratch_of_bytes(window *w, int64_t rows, int64_t columns)
+{
+    const uint32_t tensor = opjit_ir_contract_scratch(&w->c, 2, (int64_t[]){ rows, columns }, 0);
+    ir_tensor *t = &w->c.f->tensors[tensor];
+    t->type = IR_U8;
+    t->bytes = (uint64_t)(rows * columns);
+    return tensor;
+}
+
 static void declare_scratch(window *w)
 {
     contraction *c = &w->c;
@@ -29,6 +38,11 @@ static void declare_scratch(window *w)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     if (!w->bare)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
+    if (w->values[WINDOW_CONDITION] != 0) {
+        const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
+        w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
+        w->part = scratch_of_bytes(w, k, columns->tile);
+    }
     c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -52,7 +66,14 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
                                    : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
     x[columns->factor] = w->bare ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
                                  : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
-    const ir_ref sum = ir_dot_step(f, type, x[0], x[1], opjit_ir_load(f, c->tile, at));
+    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    ir_ref sum = ir_dot_step(f, type, x[0], x[1], before);
+    if (w->parts != 0) {
+        const ir_ref part = opjit_ir_load(f, w->part, (ir_ref[]){ k, at[1] });
+        const ir_ref takes =
+            ir_expr2(f, IR_NE, IR_BOOL, ir_expr1(f, IR_CAST, IR_U32, part), opjit_ir_const(f, IR_U32, 0));
+        sum = ir_expr3(f, IR_SELECT, IR_NONE, takes, sum, before);
+    }
     opjit_ir_contract_store(c, &inside, c->tile, sum, at);
     f->nodes[of_k.parent].hold = 1;
     opjit_ir_contract_over_tile(c, list, at, &inside);
@@ -114,14 +135,13 @@ static ir_ref set_block(window *w, block *list, ir_ref p, int64_t iterations)
     contract_side *rows = &c->side[CONTRACT_ROWS];
     int64_t below = iterations;
     for (uint32_t d = 0; d < c->out.rank; d++) {
-        const bool own = (int32_t)d == w->rows || (int32_t)d == w->axis[0].dimension ||
-                         (int32_t)d == w->axis[1].dimension;
+        const bool own =
+            (int32_t)d == w->rows || (int32_t)d == w->axis[0].dimension || (int32_t)d == w->axis[1].dimension;
         c->at[d] = own ? opjit_ir_index(f, 0) : next_digit(w, p, &below, (int64_t)c->out.sizes[d]);
     }
     w->of_group = opjit_ir_block_let(f, list, next_digit(w, p, &below, w->groups));
     w->first_row = opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, rows->blocks), rows->block));
-    w->first_position =
-        opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, w->blocks), w->block));
+    w->first_position = opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, w->blocks), w->block));
     rows->here = rest_of(w, list, w->group, w->first_row, rows->block);
     return rest_of(w, list, w->axis[0].size, w->first_position, w->block);
 }
@@ -195,6 +215,7 @@ bool opjit_ir_window_write(window *w, block *stages)
     if (w->alone) {
         opjit_ir_window_alone(w, &body, lines);
     } else {
+        opjit_ir_window_parts(w, &body);
         add_sums(w, &body, lines);
         store_results(w, &body, lines);
     }

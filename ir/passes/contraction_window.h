@@ -8,7 +8,7 @@
 
 #include "ir/passes/contraction.h"
 
-enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6 };
+enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
 
 /* A digit of k, size values of k / divide.  Number 0 is the highest. */
 typedef struct window_digit {
@@ -29,7 +29,8 @@ typedef struct window_axis {
 
 typedef struct window {
     contraction c; /* columns are positions of a block, rows those of a group */
-    uint32_t factor; /* that is read through windows */
+    uint32_t factor;  /* that is read through windows */
+    ir_ref values[3]; /* of both factors, and whether a step takes part (WINDOW_CONDITION; 0: all do) */
     int32_t rows;    /* dimension; -1: one row */
     int64_t groups, group; /* the dimension's groups, and rows of one, for which windows read the same */
     window_digit digits[WINDOW_DIGITS];
@@ -51,6 +52,8 @@ typedef struct window {
     int64_t tiles;                 /* of positions */
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
     uint32_t panel;                /* scratch: [k, positions of a tile] */
+    uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
+                                      panel; 0: all */
     uint32_t direct; /* a view of the other factor's memory, [its rows, k]; 0: its elements are computed one by one */
     ir_ref first_channel, here_channels; /* of the block of k */
     ir_ref of_group, first_row;          /* the stage's group, and rows in it before the block */
@@ -80,6 +83,17 @@ ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_r
 void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at);
 /* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
 ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
+/* contract_window_parts.c: whether an expression moves with a coordinate of the result. */
+bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension);
+/* Factors that are -0 and +0 under one condition, and then change no sum, whatever they are multiplied by otherwise:
+ * their values without it, and the condition. */
+void opjit_ir_window_take_condition(window *w, ir_ref pair);
+/* Keeps loads of steps that take no part inside of their tensors. */
+void opjit_ir_window_guard(window *w, ir_map *map);
+/* Whether which steps take part is the same for all values of digit 0, if these are channels. */
+bool opjit_ir_window_parts_fit(const window *w, ir_map *map);
+/* contract_window_copy.c: which taps of the block's positions take part in sums. */
+void opjit_ir_window_parts(window *w, block *list);
 /* The taps of the tile that begins at position `first` of the block, side by side. */
 void opjit_ir_window_panel(window *w, block *list, ir_ref first);
 

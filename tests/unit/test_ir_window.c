@@ -22,6 +22,7 @@ typedef struct windows {
     slide s[SPACE];
     int block;
     bool flipped, bias;
+    bool leaves; /* steps in the padding take no part, as in BACKWARD convolutions */
     const char *in, *type;
     ir_tiles tiles;
 } windows;
@@ -66,6 +67,7 @@ static windows draw_windows(test_random *r)
     w.type = types[type][1];
     w.flipped = test_random_chance(r, 20);
     w.bias = test_random_chance(r, 50);
+    w.leaves = type != 3 && test_random_chance(r, 30);
     w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
@@ -99,28 +101,42 @@ static const char *zero_of(const windows *w)
     return strcmp(w->type, "i32") == 0 ? "i32 0" : strcmp(w->type, "f64") == 0 ? "f64 0x0p+0" : "f32 0x0p+0";
 }
 
-static void write_factors(const windows *w, rt_bytes *text)
+/* "select(", and whether a tap is in the input. */
+static void write_inside(const windows *w, char at[SPACE][200], rt_bytes *text)
 {
-    char at[SPACE][200], tap[SPACE][100];
-    const bool wide = strcmp(w->in, w->type) != 0;
-    for (int i = 0; i < w->space; i++)
-        write_tap(w, i, at[i], tap[i]);
     opjit_rt_bytes_printf(text, "select(");
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, "%sand(le(0, %s), lt(%s, %d))%s", i + 1 < w->space ? "and(" : "", at[i], at[i],
                               w->s[i].in, i + 1 < w->space ? "," : "");
     for (int i = 0; i + 1 < w->space; i++)
         opjit_rt_bytes_printf(text, ")");
+}
+
+static void write_factors(const windows *w, rt_bytes *text)
+{
+    char at[SPACE][200], tap[SPACE][100];
+    const bool wide = strcmp(w->in, w->type) != 0;
+    for (int i = 0; i < w->space; i++)
+        write_tap(w, i, at[i], tap[i]);
+    write_inside(w, at, text);
     opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, iadd(imul(idiv(%%o, %d), %d), idiv(%%k, %d))",
                           wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", w->outs, w->ins, taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, ", %s", at[i]);
-    opjit_rt_bytes_printf(text, "]%s, %s), %s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? ")" : "", zero_of(w),
-                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", taps_of(w));
+    opjit_rt_bytes_printf(text, "]%s, %s%s%s), ", wide ? ")" : "", w->leaves ? "neg(" : "", zero_of(w),
+                          w->leaves ? ")" : "");
+    if (w->leaves) {
+        write_inside(w, at, text);
+        opjit_rt_bytes_printf(text, ", ");
+    }
+    opjit_rt_bytes_printf(text, "%s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? "cast " : "", wide ? w->type : "",
+                          wide ? " (" : "", taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, w->flipped ? ", isub(%d, %s)" : ", %.0d%s", w->flipped ? w->s[i].taps - 1 : 0,
                               tap[i]);
     opjit_rt_bytes_printf(text, "]%s", wide ? ")" : "");
+    if (w->leaves)
+        opjit_rt_bytes_printf(text, ", %s)", zero_of(w));
 }
 
 static void write_text(const windows *w, rt_bytes *text)
@@ -169,17 +185,19 @@ static double rounded(const windows *w, double x)
     return strcmp(w->type, "f32") != 0 ? x : (double)(float)x;
 }
 
-/* The input's element for tap number `tap` of a window, 0 in the padding. */
-static double input_of(const windows *w, const void *x, int64_t plane, int tap, const int *at)
+/* The input's element for tap number `tap` of a window, 0 in the padding; *inside: whether it is not there. */
+static double input_of(const windows *w, const void *x, int64_t plane, int tap, const int *at, bool *inside)
 {
     int coordinates[SPACE];
     for (int i = w->space; i-- > 0; tap /= w->s[i].taps)
         coordinates[i] = at[i] * w->s[i].stride + tap % w->s[i].taps * w->s[i].dilation - w->s[i].start;
+    *inside = false;
     for (int i = 0; i < w->space; i++) {
         if (coordinates[i] < 0 || coordinates[i] >= w->s[i].in)
             return 0;
         plane = plane * w->s[i].in + coordinates[i];
     }
+    *inside = true;
     return element(w->in, x, plane);
 }
 
@@ -190,11 +208,13 @@ static double sum_of(const windows *w, void *const *memory, int n, int o, const 
     for (int k = 0; k < length; k++) {
         const int tap = w->flipped ? taps - 1 - k % taps : k % taps; /* all coordinates reversed */
         const int64_t plane = ((int64_t)n * w->groups + o / w->outs) * w->ins + k / taps;
-        const double x = input_of(w, memory[INPUT], plane, k % taps, at);
+        bool inside;
+        const double x = input_of(w, memory[INPUT], plane, k % taps, at, &inside);
         const double y = element(w->in, memory[FILTER], ((int64_t)o * w->ins + k / taps) * taps + tap);
         if (k % w->block == 0)
             sum = 0;
-        sum = strcmp(w->type, "f32") != 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        if (inside || !w->leaves)
+            sum = strcmp(w->type, "f32") != 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
         if (k % w->block == w->block - 1 || k + 1 == length)
             total = k < w->block ? sum : rounded(w, total + sum);
     }
@@ -214,9 +234,11 @@ static void check_output(const windows *w, void *const *memory, const char *pass
         double x = sum_of(w, memory, rest / (w->groups * w->outs), o, at);
         if (w->bias) {
             x = rounded(w, x + element(w->type, memory[BIAS], o));
-            x = x > 0 ? x : 0;
+            x = isnan(x) || x > 0 ? x : 0;
         }
         const double got = element(w->type, memory[OUT], e);
+        if (isnan(got) && isnan(x))
+            continue;
         if (memcmp(&got, &x, sizeof x) != 0)
             fprintf(stderr, "%s\n", text);
         ck_assert_msg(memcmp(&got, &x, sizeof x) == 0, "after %s: element %d is %a, not %a", pass, e, got, x);
@@ -225,7 +247,7 @@ static void check_output(const windows *w, void *const *memory, const char *pass
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
+static void fill(test_random *r, const char *type, bool endless, void *memory, uint64_t bytes)
 {
     const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
     if (strcmp(type, "u8") == 0 || strcmp(type, "i32") == 0) {
@@ -234,7 +256,9 @@ static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
         return;
     }
     for (uint64_t i = 0; i < bytes / size; i++) {
-        const double x = ldexp((double)draw(r, -4096, 4096) / 2048.0, draw(r, -3, 3));
+        const double x = endless && test_random_chance(r, 2) ? INFINITY
+                                                             : ldexp((double)draw(r, -4096, 4096) / 2048.0,
+                                                                     draw(r, -3, 3));
         if (size == 8)
             ((double *)memory)[i] = x;
         else if (size == 4)
@@ -308,7 +332,7 @@ static bool check_windows(const windows *w, const rt_target *target, test_random
     for (uint32_t t = 1; t <= SLOTS; t++) {
         memory[t - 1] = malloc(f.tensors[t].bytes);
         ck_assert_ptr_nonnull(memory[t - 1]);
-        fill(r, t == BIAS + 1 ? w->type : w->in, memory[t - 1], f.tensors[t].bytes);
+        fill(r, t == BIAS + 1 ? w->type : w->in, t == FILTER + 1 && w->leaves, memory[t - 1], f.tensors[t].bytes);
     }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++) {
@@ -337,7 +361,8 @@ START_TEST(products)
         const windows w = draw_windows(&r);
         tiles += check_windows(&w, &targets[n % 3], &r);
     }
-    ck_assert_uint_ge(4 * tiles, 3 * (cases.end - cases.first)); /* not where there is one tap along one coordinate */
+    /* not where there is one tap along one coordinate, or each row leaves out steps of windows of its own */
+    ck_assert_uint_ge(2 * tiles, cases.end - cases.first);
 }
 END_TEST
 
