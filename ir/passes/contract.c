@@ -12,6 +12,9 @@ enum {
     CHAINS = 8,                /* fma that don't wait for each other */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
+    FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy at any distance, */
+    WIDE_TILE = 128,           /* bytes: where lines of a tile lie side by side, */
+    SETS_OF_BLOCK = 128,       /* else not at distances that leave few of a cache's sets */
     SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
     NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
     STREAMS = 4,               /* iterations */
@@ -195,6 +198,16 @@ static ir_ref coordinate_of(const contraction *c, uint32_t side)
     return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
+/* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block of
+ * rows, and so few of them that a copy takes longer than what it saves. */
+static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    return rows->blocks == 1 && c->side[CONTRACT_COLUMNS].tile * size >= WIDE_TILE &&
+           (rows->size <= FEW_TIMES || distance % (l2 / SETS_OF_BLOCK) != 0);
+}
+
 /* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as columns,
  * few enough to stay in a cache, and not at distances that are one set of it. */
 static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
@@ -214,9 +227,11 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     const int64_t far = own > by_k ? own : by_k;
     if (!contract_is_even(s))
         return false;
-    /* In a step of a recurrence a copy would take longer than what it saves. */
-    if (side == CONTRACT_COLUMNS && (own != 1 || (!c->r->is_step && s->size * c->length * size > l2 / 2)))
+    if (side == CONTRACT_COLUMNS && own != 1)
         return false;
+    /* In a step of a recurrence a copy would take longer than what it saves. */
+    if (side == CONTRACT_COLUMNS && !c->r->is_step && s->size * c->length * size > l2 / 2)
+        return is_read_by_few(c, far * size, l2);
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
