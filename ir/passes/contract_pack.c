@@ -172,27 +172,73 @@ int64_t opjit_ir_contract_matrices(const contraction *c)
     return matrices;
 }
 
-/* A stage that copies tiles from number `first` on, one of a block of k per iteration. */
-static void share_tiles(contraction *c, block *stages, int64_t matrices, int64_t first, int64_t tiles)
+/* What a stage copies: so many matrices, blocks of k, and tiles, the last two from a number on. */
+typedef struct shared_part {
+    int64_t matrices, first_block, blocks, first_tile, tiles;
+} shared_part;
+
+/* A stage over the matrices, the blocks of k, and `pieces` of each of these; returns the number of the piece. */
+static ir_ref share_stage(contraction *c, const shared_part *of, int64_t pieces, block *out)
 {
     ir_func *f = c->f;
-    contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const int64_t blocks = contract_blocks_of_k(c);
-    const int64_t count = matrices * blocks * tiles;
-    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), 1);
+    int64_t below = of->matrices * of->blocks * pieces;
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, below), 1);
+    if (f->failed)
+        return 0;
+    *out = (block){ .parent = stage };
+    const ir_ref p = ir_at(f, stage)->ref;
+    for (uint32_t d = 0; d < c->out.rank; d++) {
+        c->at[d] = opjit_ir_index(f, 0);
+        if (!is_of_matrix(c, d))
+            continue;
+        below /= (int64_t)c->out.sizes[d];
+        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
+    }
+    const ir_ref matrix = opjit_ir_contract_digit(c, p, of->blocks * pieces, of->matrices); /* one digit, no sum */
+    c->matrix = opjit_ir_block_let(f, out, matrix);
+    const ir_ref q = opjit_ir_contract_digit(c, p, pieces, of->blocks);
+    opjit_ir_contract_set_k(c, out, opjit_ir_block_let(f, out, contract_plus(c, q, opjit_ir_index(f, of->first_block))));
+    c->side[CONTRACT_COLUMNS].first = c->side[CONTRACT_COLUMNS].first_tile = opjit_ir_index(f, 0);
+    return opjit_ir_contract_digit(c, p, 1, pieces);
+}
+
+/* One tile of a block of k per iteration. */
+static void share_tiles(contraction *c, block *stages, const shared_part *of)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    block body;
+    const ir_ref piece = share_stage(c, of, of->tiles, &body);
     if (f->failed)
         return;
-    block body = { .parent = stage };
-    const ir_ref p = ir_at(f, stage)->ref;
-    opjit_ir_contract_at_matrix(c, p, count);
-    const ir_ref matrix = opjit_ir_contract_digit(c, p, blocks * tiles, matrices); /* one digit, not a sum of several */
-    c->matrix = opjit_ir_block_let(f, &body, matrix);
-    opjit_ir_contract_set_k(c, &body,
-                            opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, tiles, blocks)));
-    s->first = s->first_tile = opjit_ir_index(f, 0);
-    const ir_ref n = contract_plus(c, opjit_ir_contract_digit(c, p, 1, tiles), opjit_ir_index(f, first));
-    pack_tile(c, &body, opjit_ir_block_let(f, &body, n), (first + tiles) * s->tile > s->size);
-    opjit_ir_block_add(f, stages, stage);
+    const ir_ref n = opjit_ir_block_let(f, &body, contract_plus(c, piece, opjit_ir_index(f, of->first_tile)));
+    pack_tile(c, &body, n, (of->first_tile + of->tiles) * s->tile > s->size);
+    opjit_ir_block_add(f, stages, body.parent);
+}
+
+/* Some k of whole blocks per iteration, so that what is read is in the order of memory. */
+static void share_rows(contraction *c, block *stages, const shared_part *of)
+{
+    enum { SOME = 32 };
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const int64_t all = contract_most_k(c);
+    block body, of_k, of_n, of_j;
+    const ir_ref piece = share_stage(c, of, (all + SOME - 1) / SOME, &body);
+    if (f->failed)
+        return;
+    const ir_ref first = contract_times(c, piece, SOME);
+    ir_ref some = opjit_ir_index(f, SOME);
+    if (all % SOME != 0)
+        some = ir_make2(f, IR_IMIN, IR_INDEX, some, ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, all), first));
+    const ir_ref k = contract_plus(c, first, contract_loop(c, &body, some, &of_k));
+    const ir_ref n = contract_loop(c, &of_k, opjit_ir_index(f, of->tiles), &of_n);
+    const ir_ref j = contract_loop(c, &of_n, opjit_ir_index(f, s->tile), &of_j);
+    ir_ref at[5];
+    copied_at(c, n, k, j, at);
+    const ir_ref value = column_value(c, &of_j, contract_plus(c, contract_times(c, n, s->tile), j), k, false);
+    opjit_ir_contract_store(c, &of_j, s->scratch, value, at);
+    opjit_ir_block_add(f, stages, body.parent);
 }
 
 void opjit_ir_contract_share_columns(contraction *c, block *stages)
@@ -202,10 +248,13 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
     const int64_t matrices = opjit_ir_contract_matrices(c);
     if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
         return;
-    if (whole > 0)
-        share_tiles(c, stages, matrices, 0, whole);
+    const int64_t blocks = contract_blocks_of_k(c), rows = s->turned ? 0 : c->length / contract_most_k(c);
+    if (whole > 0 && rows > 0)
+        share_rows(c, stages, &(shared_part){ matrices, 0, rows, 0, whole });
+    if (whole > 0 && rows < blocks)
+        share_tiles(c, stages, &(shared_part){ matrices, rows, blocks - rows, 0, whole });
     if (whole * s->tile < s->size) /* the last one, partly zeros */
-        share_tiles(c, stages, matrices, whole, 1);
+        share_tiles(c, stages, &(shared_part){ matrices, 0, blocks, whole, 1 });
 }
 
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block)
