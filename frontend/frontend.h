@@ -200,6 +200,7 @@ typedef struct fe_options {
     uint64_t late_mask;          /* the same as a set */
     const atomic_bool *cancel;   /* set by another thread: give up; NULL: nobody may */
     const opjit_executor *executor; /* for the stages of large kernels; NULL: this thread */
+    bool once;                   /* stages of constants alone run when the kernel is bound to them */
     bool verify;                 /* the IR after every pass, and LLVM's after it: as the context says */
     const char *name;            /* the caller's, or NULL */
     rt_target own;               /* set only where target points to it */
@@ -239,6 +240,7 @@ typedef struct fe_program {
     uint32_t alias_inputs[8];                  /* by output: opjit_buffer_info.alias_inputs */
     uint64_t flops, bytes_read, bytes_written; /* estimates of one call of the last variant: program.c says which */
     uint32_t unproven_bounds;                  /* of all */
+    uint64_t kept_size, kept_layout;           /* opjit_kernel_meta's */
     double lower_ms, passes_ms;
 } fe_program;
 

@@ -94,10 +94,17 @@ enum {
     IR_FOR_DISTRIBUTE = 128, /* distributed over the stage's team of threads, vec iterations at a time */
     IR_FOR_SERIAL = 256, /* one iteration after the other: they may store the same elements, the last one wins */
 };
-enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, as its threads communicate and the target's warps can't */
+enum {
+    IR_STAGE_ALONE = 1,  /* STAGE: a team is a block, as its threads communicate and the target's warps can't */
+    IR_STAGE_ONCE = 512, /* STAGE: it reads constants alone, and runs when a kernel gets them, not at each call */
+};
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 
-typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
+/* KEPT: a temp of stages that run once, which the kernel keeps for those that run at each call. */
+typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_KEPT, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
+
+/* Memory that a function's own stages write. */
+static inline bool ir_is_memory(ir_role role) { return role == IR_TEMP || role == IR_KEPT || role == IR_SCRATCH; }
 
 typedef struct ir_tensor {
     ir_role role;
@@ -106,13 +113,14 @@ typedef struct ir_tensor {
     uint64_t sizes[8], strides[8];      /* elements; strides of dimensions of size 1 are 0 */
     uint64_t bytes;                     /* extent in memory */
     uint32_t align;                     /* known alignment of element 0, bytes */
-    uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers */
+    uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers; KEPT: of kept
+                                           memory, behind all of these, by opjit_ir_layout */
     uint32_t alias;                     /* OUT: the IN tensor whose memory this is in this variant; 0: none */
     uint32_t shared;                    /* OUT: bit i: the IN tensor in slot i may share this memory, too. Passes may
                                            use alias; shared only forbids */
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
-    int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
-                                           opjit_ir_layout */
+    int64_t offset;                     /* VIEW: elements; TEMP, KEPT, SCRATCH: bytes into shared, kept or scratch
+                                           memory, by opjit_ir_layout */
     uint32_t fed_by;                    /* VALUE: a state; the tensor that it is in the step after; 0: none */
     uint32_t feeds;                     /* VALUE: the state that is this in the next step; 0: none */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
@@ -175,7 +183,7 @@ typedef struct ir_func {
     ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
-    uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
+    uint64_t shared_size, scratch_size, kept_size; /* bytes; set by opjit_ir_layout */
     uint32_t steps[IR_STEP_COUNT]; /* how often each step of the last pass changed something */
     bool failed;            /* out of memory or too many nodes: builders return 0 from then on; check once at the end */
 } ir_func;
@@ -326,7 +334,7 @@ opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocat
                             opjit_error *error);
 
 /* --- verifier (verify.c) --------------------------------------------------------------------------------------- */
-/* Checks rules V1 ... V20 as far as they apply to f->phase; messages begin with the rule's number, "V3 %4 load: ...".
+/* Checks rules V1 ... V22 as far as they apply to f->phase; messages begin with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: a rule needs a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 /* The same, but counts the proofs (V6 to V8, V12, V15) that fail: statements, loops, tensors, stages. */
@@ -346,6 +354,7 @@ typedef struct ir_pass_env {
     const ir_tiles *tiles;  /* tests: all products of matrices, cut like this; NULL: as suits the target */
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
     bool masks_absorb;
+    bool once;              /* what depends on constants alone is made once, and kept with the kernel (CPUs) */
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */
     void (*trace)(void *user, const char *pass, const ir_func *f);
@@ -373,8 +382,16 @@ static inline ir_phase opjit_ir_last_pass(const rt_target *t)
 opjit_status opjit_ir_pack(ir_func *f, opjit_error *error);
 /* Frees what only passes and walks need. */
 void opjit_ir_trim(ir_func *f);
-/* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
+/* Places temps in shared, kept tensors in kept and scratch tensors in scratch memory: offsets and f->shared_size,
+ * f->kept_size, f->scratch_size. */
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
+/* Stages that run once: they are the first ones (passes/once.c). */
+uint32_t opjit_ir_once_count(const ir_func *f);
+/* Their text, and where what they store is kept: functions with equal ones can use the same kept memory.  After
+ * opjit_ir_layout. */
+void opjit_ir_print_once(const ir_func *f, rt_bytes *out);
+/* Makes them stages of each call.  Before opjit_ir_layout. */
+void opjit_ir_drop_once(ir_func *f);
 
 /* How a stage is launched after pass grid.  Its iterations loop over the teams of the grid. */
 typedef struct ir_launch {

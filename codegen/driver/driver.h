@@ -26,7 +26,8 @@ typedef struct cg_single {
 /* Whether only the place in a call's memory differs from layer to layer. */
 static inline bool cg_has_place(const ir_tensor *t)
 {
-    return t->role == IR_IN || t->role == IR_OUT || t->role == IR_CONSTANT || t->role == IR_TEMP;
+    return t->role == IR_IN || t->role == IR_OUT || t->role == IR_CONSTANT || t->role == IR_TEMP ||
+           t->role == IR_KEPT;
 }
 /* All stages of a request's variants, or of a version's. */
 typedef struct cg_stages {

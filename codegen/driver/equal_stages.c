@@ -26,7 +26,7 @@ typedef struct finder {
 
 static void put_place(const ir_tensor *t, rt_bytes *out)
 {
-    opjit_rt_bytes_u64(out, t->role == IR_TEMP ? (uint64_t)t->offset : t->slot);
+    opjit_rt_bytes_u64(out, t->role == IR_TEMP || t->role == IR_KEPT ? (uint64_t)t->offset : t->slot);
 }
 
 static void put_tensor(const cg_single *s, uint32_t tensor, bool places, rt_bytes *out)

@@ -41,6 +41,7 @@ LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor)
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset);
     } else {
         p = load_slot(f, LLVMGetParam(f->fn, 0), f->type.ptr, t->slot);
+        offset = t->role == IR_KEPT ? opjit_cg_number(f, 64, 1, (uint64_t)t->offset) : NULL;
     }
     if (offset && !LLVMIsNull(offset))
         p = LLVMBuildGEP2(f->entry, f->type.i8, p, &offset, 1, "");

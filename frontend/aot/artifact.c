@@ -288,6 +288,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     version_name(a, k->name, version, name);
     options.name = name;
     options.target = &a->targets[version];
+    options.once = false; /* its kernels keep no memory */
     TRY(opjit_fe_subject_hash(a->context, subject, &options, &key, error));
     TRY(opjit_fe_unit_new(a->context, subject, &options, key, &unit, error));
     out->unit = unit;

@@ -212,6 +212,9 @@ static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_ker
         opjit_rt_bytes_printf(out, "  not proven to stay inside of memory: %" PRIu64 "\n", info->unproven_bounds);
     if (info->workspace_bytes != 0)
         opjit_rt_bytes_printf(out, "  workspace: %" PRIu64 " bytes\n", info->workspace_bytes);
+    if (info->kept_bytes != 0)
+        opjit_rt_bytes_printf(out, "  kept: %" PRIu64 " bytes, made of constants once, in %u step%s\n", info->kept_bytes,
+                              info->meta->once_steps, info->meta->once_steps == 1 ? "" : "s");
     for (uint32_t i = info->inputs; i < info->buffer_count && i < info->inputs + info->outputs; i++) {
         for (uint32_t k = 0; k < info->inputs && k < 32; k++) {
             if ((info->buffers[i].alias_inputs >> k & 1) != 0)

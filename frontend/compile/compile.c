@@ -356,6 +356,7 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     rt_bytes image;
     opjit_status status;
 
+    unit->options.once = false; /* the interpreter would take long for what may never be needed */
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                               &unit->program, error));
     times.lower_ms = unit->program.lower_ms;

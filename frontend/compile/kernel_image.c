@@ -137,9 +137,12 @@ static opjit_status describe_variants(const fe_unit *unit, const uint64_t *entri
     for (uint32_t i = 0; i < unit->program.count; i++) {
         const ir_func *f = &unit->program.variants[i];
         const uint32_t first = source->steps;
+        const uint32_t once = opjit_ir_once_count(f);
         TRY(describe_steps(f, entries == NULL ? NULL : entries + first, source, out, error));
         out->variants[source->variants++] =
-            (opjit_variant_info){ unit->program.masks[i], first, source->steps - first };
+            (opjit_variant_info){ unit->program.masks[i], first + once, source->steps - first - once };
+        source->once_first = first; /* the last variant's are run for all */
+        source->once_steps = once;
         add_workspace(f, out->launches != NULL, source);
     }
     return OPJIT_OK;
@@ -209,6 +212,8 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
         .bytes_read = unit->program.bytes_read,
         .bytes_written = unit->program.bytes_written,
         .unproven_bounds = unit->program.unproven_bounds,
+        .kept_size = unit->program.kept_size,
+        .kept_layout = unit->program.kept_layout,
     };
     for (uint32_t i = 0; i < unit->program.count; i++)
         steps += opjit_fe_stage_count(&unit->program.variants[i]);

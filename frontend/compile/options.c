@@ -116,6 +116,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     out->late_count = 0;
     out->late_mask = 0;
     out->name = NULL;
+    out->once = true;
     out->verify = context->core->verify;
     out->cancel = NULL;
     out->executor = NULL;

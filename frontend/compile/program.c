@@ -350,6 +350,36 @@ static opjit_status finish(fe_program *program, ir_func *f, opjit_error *error)
     return OPJIT_OK;
 }
 
+/* What stages that run once make is kept for all variants, as the last one has it: in others that would make something
+ * else, such stages run at each call. */
+static opjit_status share_kept(fe_program *program, opjit_error *error)
+{
+    const ir_func *base = &program->variants[program->count - 1];
+    rt_bytes texts[2];
+    opjit_status status = OPJIT_OK;
+
+    opjit_rt_bytes_init(&texts[0], program->allocator);
+    opjit_ir_print_once(base, &texts[0]);
+    bool failed = texts[0].failed;
+    for (uint32_t i = 0; i + 1 < program->count && !failed && status == OPJIT_OK; i++) {
+        ir_func *f = &program->variants[i];
+        opjit_rt_bytes_init(&texts[1], program->allocator);
+        opjit_ir_print_once(f, &texts[1]);
+        failed = texts[1].failed;
+        if (!failed && (texts[0].size != texts[1].size || memcmp(texts[0].data, texts[1].data, texts[0].size) != 0)) {
+            opjit_ir_drop_once(f);
+            status = opjit_ir_layout(f, error);
+            opjit_ir_trim(f);
+        }
+        opjit_rt_bytes_free(&texts[1]);
+    }
+    program->kept_size = base->kept_size;
+    if (!failed && texts[0].size != 0)
+        program->kept_layout = opjit_rt_hash(texts[0].data, texts[0].size).lo;
+    opjit_rt_bytes_free(&texts[0]);
+    return failed ? opjit_rt_no_memory(error) : status;
+}
+
 static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_error *error)
 {
     fe_program *program = m->program;
@@ -363,6 +393,8 @@ static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_
     program->masks[program->count++] = 0;
     for (uint32_t i = 0; i < program->count && status == OPJIT_OK; i++)
         status = finish(program, &program->variants[i], error);
+    if (status == OPJIT_OK)
+        status = share_kept(program, error);
     if (status != OPJIT_OK ||
         count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written))
         return status;
@@ -413,6 +445,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
                        .env = { .target = options->target,
                                 .verify = options->verify,
                                 .cancel = options->cancel,
+                                .once = options->once && graph->parts == NULL,
                                 .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
                                 .trace = trace,
                                 .user = user },

@@ -25,7 +25,7 @@ extern "C" {
 /* One stage of a kernel, iterations [begin, end) of its one parallel loop.  Re-entrant; touches nothing except its
  * arguments; ends with a store fence where it used non-temporal stores.
  *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants that the kernel
- *            keeps
+ *            keeps, then what it made of them (opjit_kernel_meta.kept_size)
  *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended
  *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned
  * [any thread, 0.1] */
@@ -111,6 +111,11 @@ typedef struct opjit_kernel_meta {
     /* The first version ends here, where its buffer_info begins: what follows is there if buffer_info is behind it. */
     uint32_t unproven_bounds;  /* as in opjit_kernel_info */
     uint32_t reserved;         /* 0 */
+    /* The second version ended here. */
+    uint32_t once_first, once_steps; /* stages, in no variant, that run once, when the kernel gets its constants: */
+    uint64_t kept_size;        /* bytes, 64-byte aligned, that these fill for all calls, which only read them.  Where it
+                                  is not 0, `buffers` of all stages ends with a pointer to them, behind the constants */
+    uint64_t kept_layout;      /* kernels with the same number and the same constants keep the same bytes */
 } opjit_kernel_meta;
 
 /* --- ahead of time ------------------------------------------------------------------------------------------------ */

@@ -254,7 +254,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_operator(opjit_context *con
  *     broadcast) of the same data type, within the bytes that the output writes.
  *   - The kernel's bindings are the graph inputs that an edge leads from, in order, and all outputs.
  *   - Constants up to 4 KiB are part of the kernel; larger ones are copied, once for all kernels of the context that
- *     have equal ones, or borrowed.
+ *     have equal ones, or borrowed.  What depends on constants alone, such as the packed weights of a product of
+ *     matrices, is made once, here, on CPUs, and kept beside them (opjit_kernel_info.kept_bytes).
  *   - Late fields are "label.Field", or "2.Field" by the node's index.
  *   - Labels are for messages and late fields.  Nodes that no output depends on are checked and dropped.
  * Errors: as of opjit_compile_operator, and INVALID_ARGUMENT for cycles, missing and double edges, sizes that don't
@@ -344,10 +345,12 @@ typedef struct opjit_kernel_info {
     double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; /* milliseconds; 0 where it came from a cache */
     uint64_t unproven_bounds;         /* accesses, loops and tensors of which the compiler found no proof that they stay
                                          inside of memory and apart from each other; 0 is what to expect */
+    uint64_t kept_bytes;              /* memory that the kernel holds beside its constants: what is made of them once,
+                                         when the kernel is made or loaded, such as packed weights */
 } opjit_kernel_info;
 #define OPJIT_KERNEL_INFO_INIT \
     { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, \
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
 #define OPJIT_KERNEL_FROM_DISK 2u   /* was loaded from the disk cache */

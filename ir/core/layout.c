@@ -192,6 +192,30 @@ static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role ro
     return true;
 }
 
+/* Nothing that is kept gives its memory back. */
+static bool place_kept(ir_func *f)
+{
+    uint32_t slots = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        const ir_role role = f->tensors[t].role;
+        if ((role == IR_IN || role == IR_OUT || role == IR_CONSTANT) && f->tensors[t].slot >= slots)
+            slots = f->tensors[t].slot + 1;
+    }
+    f->kept_size = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        ir_tensor *tensor = &f->tensors[t];
+        if (tensor->role != IR_KEPT)
+            continue;
+        if (tensor->bytes > MOST_BYTES || f->kept_size > MOST_BYTES)
+            return false;
+        tensor->offset = (int64_t)f->kept_size;
+        tensor->align = MEMORY_ALIGN;
+        tensor->slot = slots;
+        f->kept_size = align_up(f->kept_size + tensor->bytes, MEMORY_ALIGN);
+    }
+    return f->kept_size <= MOST_BYTES;
+}
+
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
 {
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
@@ -209,7 +233,7 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
         w.step++;
     }
     f->shared_size = f->scratch_size = 0;
-    const bool placed = place_role(f, w.spans, w.stage, IR_TEMP, &f->shared_size) &&
+    const bool placed = place_kept(f) && place_role(f, w.spans, w.stage, IR_TEMP, &f->shared_size) &&
                         place_role(f, w.spans, w.step, IR_SCRATCH, &f->scratch_size);
     opjit_rt_arena_rewind(&f->scratch, mark);
     if (!placed)

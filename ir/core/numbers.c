@@ -91,7 +91,7 @@ static void number_declarations(numbering *s)
         for (uint32_t i = 1; i < s->f->tensor_count; i++) {
             const ir_role role = s->f->tensors[i].role;
             if (pass == 0 ? role == IR_IN || role == IR_OUT
-                          : role == IR_CONSTANT || role == IR_TEMP || role == IR_SCRATCH)
+                          : role == IR_CONSTANT || ir_is_memory(role))
                 number(s, &s->n->tensors[i]);
         }
     for (uint32_t i = 1; i < s->f->param_count; i++)

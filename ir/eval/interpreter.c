@@ -34,6 +34,7 @@ static memory find_memory(const machine *m, uint32_t t)
     case IR_IN:
     case IR_OUT: return (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
     case IR_TEMP: return in_area(tensor, m->run->shared, f->shared_size);
+    case IR_KEPT: return in_area(tensor, m->run->buffers[tensor->slot], f->kept_size);
     case IR_SCRATCH: return in_area(tensor, m->run->scratch, f->scratch_size);
     case IR_VALUE: return (memory){ .base = m->owned ? m->owned[t] : NULL, .bytes = m->owned ? tensor->bytes : 0 };
     case IR_VIEW: break;

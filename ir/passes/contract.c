@@ -307,9 +307,21 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
-    columns->shared = columns->packed && c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && !c->r->is_step &&
-                      (given == NULL || given->share);
+    columns->shared = columns->packed && c->bytes == 0 && !c->r->is_step &&
+                      (c->once || (c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
     return opjit_ir_contract_write(c, stages);
+}
+
+/* Whether a copy of the columns can be kept, so that it costs no call anything. */
+static bool is_kept(contraction *c)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
+    if (!c->r->once || c->r->is_step || s->dimension < 0)
+        return false;
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
+    const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
+    return from > 0 && opjit_ir_may_keep(bytes, from);
 }
 
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
@@ -332,7 +344,9 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS) && target->arch == RT_ARCH_X86_64 &&
         opjit_ir_contract_is_bytes(&words) && write(&words, given, target, stages))
         return true;
-    if (!f->failed && is_dots(&c, given)) {
+    c.once = is_kept(&c);
+    c.streams = c.streams && !c.once; /* packed columns are in order, too, and their sums in registers */
+    if (!f->failed && !c.once && is_dots(&c, given)) {
         choose_dots(&c, given);
         return opjit_ir_contract_write(&c, stages);
     }

@@ -19,7 +19,7 @@ typedef struct contract_side {
     bool packed;      /* into scratch; else it is read as it lies */
     bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
     uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
-    bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it */
+    bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
     uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
                          of k] before these */
     ir_ref first;     /* of the stage's block */
@@ -42,6 +42,7 @@ typedef struct contraction {
     int64_t behind;         /* with `rest`: kept rows have one value each in k beyond that */
     uint32_t rest;          /* temp of contract_rest.c; 0: all k are steps */
     int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
+    bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t lanes;          /* of a vector */
     int64_t length, batch;  /* k; results of all other coordinates */

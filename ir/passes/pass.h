@@ -48,6 +48,7 @@ typedef struct inline_source {
     ir_ref row_value; /* LET or ACC that has the row's single element */
     uint32_t scratch; /* memory that has the row */
     bool aliased;     /* an input that shares an output's memory */
+    uint64_t constant; /* bytes of the constants that it is made of alone; 0: of something else, too */
 } inline_source;
 
 typedef struct inliner {
@@ -81,6 +82,7 @@ typedef struct place_rows_of {
     uint32_t count, rows; /* rows: leading coordinates */
     uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
     bool is_step;         /* it is made again in each step of a recurrence, by one thread */
+    bool once;            /* what is made of constants alone is made once */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
@@ -170,5 +172,11 @@ void opjit_ir_cut_reductions(ir_func *f);
 void opjit_ir_remove_idle(ir_func *f);
 /* expand.c: mathematical functions become their sequences. */
 opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error);
+/* once.c: marks stages that run once. */
+void opjit_ir_mark_once(ir_func *f);
+/* Bytes of the constants that expr is made of; 0: something else is in it, too, or nothing. */
+uint64_t opjit_ir_constant_bytes(ir_func *f, const inline_source *sources, ir_ref expr);
+/* Whether so many bytes may be kept of what is made of `from`. */
+bool opjit_ir_may_keep(uint64_t bytes, uint64_t from);
 
 #endif

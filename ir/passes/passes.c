@@ -88,7 +88,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         opjit_ir_find_recurrences(&p);
     if (f->failed)
         return OPJIT_OK;
-    p.rows = (place_rows_of){ .f = f, .sources = p.sources, .private_views = p.roots > 1, .blocks = !p.threads };
+    p.rows = (place_rows_of){ .f = f, .sources = p.sources, .private_views = p.roots > 1, .once = env->once && !p.threads,
+                               .blocks = !p.threads };
     for (uint32_t i = 0, end; i < p.count; i = end) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         end = i + 1;
@@ -239,8 +240,10 @@ static opjit_status schedule(ir_func *f, const ir_pass_env *env, opjit_error *er
 
 static opjit_status expand(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
-    (void)env;
-    return opjit_ir_expand_math(f, error);
+    TRY(opjit_ir_expand_math(f, error));
+    if (env->once && !has_threads(env) && f->phase < IR_EXPANDED)
+        opjit_ir_mark_once(f);
+    return OPJIT_OK;
 }
 
 /* --- grid --------------------------------------------------------------------------------------------------------- */

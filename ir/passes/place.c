@@ -25,6 +25,13 @@ opjit_status opjit_ir_list_items(placer *p)
     p->count = 0;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         p->items[p->count++].statement = s;
+    for (ir_ref s = f->body; s != 0 && p->env->once && !p->threads; s = ir_at(f, s)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
+        const uint32_t t = ir_at(f, s)->ref;
+        if (ir_is_definition(f, s) && !ir_is_of_recurrence(&f->tensors[t]))
+            p->sources[t].constant = opjit_ir_constant_bytes(f, p->sources, s);
+        opjit_rt_arena_rewind(&f->scratch, mark);
+    }
     return OPJIT_OK;
 }
 

@@ -189,6 +189,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
         } else if (opjit_ir_p_accept(p, "alone")) {
             out->flags |= IR_STAGE_ALONE;
+        } else if (out->op == IR_STAGE && opjit_ir_p_accept(p, "once")) {
+            out->flags |= IR_STAGE_ONCE;
         } else if (opjit_ir_p_accept(p, "transpose")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
             out->flags |= IR_FOR_TRANSPOSE;
@@ -231,7 +233,7 @@ static void parse_for_attributes(parser *p, ir_node *out)
 static ir_ref parse_loop(parser *p, ir_op op)
 {
     const symbol id = opjit_ir_p_new_id(p);
-    ir_node attributes = { .imm = 1 };
+    ir_node attributes = { .op = (uint8_t)op, .imm = 1 };
     opjit_ir_p_expect(p, "in");
     const ir_ref lo = parse_expr(p);
     opjit_ir_p_expect(p, "..");

@@ -183,7 +183,8 @@ bool opjit_ir_p_declaration(parser *p)
         const char *word;
         ir_role role;
     } words[] = {
-        { "in", IR_IN }, { "out", IR_OUT }, { "const", IR_CONSTANT }, { "temp", IR_TEMP }, { "scratch", IR_SCRATCH },
+        { "in", IR_IN }, { "out", IR_OUT }, { "const", IR_CONSTANT }, { "temp", IR_TEMP }, { "kept", IR_KEPT },
+        { "scratch", IR_SCRATCH },
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (opjit_ir_p_accept(p, words[i].word)) {

@@ -50,7 +50,8 @@ static void print_layout(printer *p, const ir_tensor *t)
 static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
 {
     static const char *const words[] = {
-        [IR_IN] = "in", [IR_OUT] = "out", [IR_CONSTANT] = "const", [IR_TEMP] = "temp", [IR_SCRATCH] = "scratch"
+        [IR_IN] = "in", [IR_OUT] = "out", [IR_CONSTANT] = "const", [IR_TEMP] = "temp", [IR_KEPT] = "kept",
+        [IR_SCRATCH] = "scratch"
     };
     const ir_tensor *t = &p->f->tensors[tensor];
     opjit_ir_put_line(p, INDENT);
@@ -62,7 +63,7 @@ static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
     }
     opjit_rt_bytes_printf(p->out, ": ");
     print_layout(p, t);
-    if (t->role == IR_TEMP || t->role == IR_SCRATCH)
+    if (ir_is_memory(t->role))
         return;
     if (t->slot != (*slot)++)
         opjit_rt_bytes_printf(p->out, " slot %u", t->slot);
@@ -97,7 +98,7 @@ static void print_declarations(printer *p)
         if (f->tensors[i].role == IR_IN || f->tensors[i].role == IR_OUT)
             print_declaration(p, i, &slot);
     for (uint32_t i = 1; i < f->tensor_count; i++)
-        if (f->tensors[i].role == IR_CONSTANT || f->tensors[i].role == IR_TEMP || f->tensors[i].role == IR_SCRATCH)
+        if (f->tensors[i].role == IR_CONSTANT || ir_is_memory(f->tensors[i].role))
             print_declaration(p, i, &slot);
     for (uint32_t i = 1; i < f->param_count; i++)
         print_param(p, i);
@@ -141,6 +142,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, node->flags & IR_STAGE_ALONE ? " team %u alone" : " team %u", node->vec);
     else if (node->vec > 1)
         opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TRANSPOSE ? " transpose %u" : " vec %u", node->vec);
+    if (node->flags & IR_STAGE_ONCE)
+        opjit_rt_bytes_printf(p->out, " once");
     if (node->unroll > 1)
         opjit_rt_bytes_printf(p->out, " unroll %u", node->unroll);
     if (node->op == IR_FOR && node->flags & IR_FOR_NT)

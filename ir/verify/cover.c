@@ -303,7 +303,7 @@ opjit_status opjit_ir_verify_cover(verifier *v)
         const ir_role role = v->f->tensors[t].role;
         if (role == IR_OUT)
             TRY(opjit_ir_verify_proof(v, v->loops ? check_output(v, t) : opjit_ir_verify_yields(v, t)));
-        else if (role == IR_TEMP && v->loops)
+        else if ((role == IR_TEMP || role == IR_KEPT) && v->loops)
             TRY(check_temp(v, t));
     }
     return OPJIT_OK;

@@ -167,7 +167,7 @@ static opjit_status check_tensor_read(verifier *v, ir_ref expr)
     const ir_role role = v->f->tensors[t].role;
     if (v->loops && role == IR_VALUE)
         FAIL(4, expr, "a def is read in loop form");
-    if (!v->loops && (role == IR_TEMP || role == IR_SCRATCH || role == IR_OUT))
+    if (!v->loops && (ir_is_memory(role) || role == IR_OUT))
         FAIL(4, expr, "memory that is written is read in value form");
     if (role == IR_VALUE && !v->defined[t])
         FAIL(5, expr, "its def is not an earlier one");

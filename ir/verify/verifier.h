@@ -57,6 +57,8 @@ opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
 /* recurrence.c: V21, in value form. */
 opjit_status opjit_ir_verify_recurrences(const verifier *v);
+/* once.c: V22, in loop form. */
+opjit_status opjit_ir_verify_once(verifier *v);
 /* V6 and V7 for the whole function, once it has passed the other rules: cover.c for stores, reads.c in loop form for
  * loads; yields.c for an output in value form, whose yields are listed first, as stores are in loop form. */
 opjit_status opjit_ir_verify_cover(verifier *v);

@@ -23,8 +23,9 @@
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
  *   V20 a loop with hold keeps what it stores in registers: scratch, at coordinates that are spelled out in it
  *   V21 defs of a recurrence have the same steps, read each other at their own, and feed states like themselves
+ *   V22 stages that run once are the first ones, read nothing that a call gives, and store what is kept
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
- * V12, V13 and V20 in vector.c, V21 in recurrence.c. */
+ * V12, V13 and V20 in vector.c, V21 in recurrence.c, V22 in once.c. */
 #include "ir/verify/verifier.h"
 
 enum { FOR_LIMIT_STAGE = 96, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
@@ -87,7 +88,8 @@ static opjit_status check_grid(verifier *v, ir_ref s)
     if (node->op == IR_STAGE && (gridded ? node->vec < 1 || node->vec > TEAM_LIMIT || !is_power_of_two(node->vec)
                                          : node->vec > 0 && v->f->phase < IR_SCHEDULED))
         FAIL(19, s, "a team of %u threads", node->vec);
-    if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
+    if (node->op == IR_STAGE && (node->flags & ~IR_STAGE_ONCE) != 0 &&
+        ((node->flags & ~IR_STAGE_ONCE) != IR_STAGE_ALONE || !gridded || node->vec < 2))
         FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
     if (node->op == IR_FOR && (node->flags & IR_FOR_SERIAL) &&
         ((node->flags & IR_FOR_DISTRIBUTE) || (gridded && ir_at(v->f, v->open[0])->vec > 1)))
@@ -189,7 +191,7 @@ static opjit_status check_store(verifier *v, ir_ref s)
     if (node->ref == 0 || node->ref >= f->tensor_count || node->count == 0)
         FAIL(1, s, "there is no such tensor");
     const ir_tensor *t = &f->tensors[node->ref];
-    if (t->role != IR_OUT && t->role != IR_TEMP && t->role != IR_SCRATCH)
+    if (t->role != IR_OUT && !ir_is_memory(t->role))
         FAIL(1, s, "the tensor can't be written");
     if (node->count != 1 + t->rank)
         FAIL(3, s, "%u coordinates, rank %u", node->count - 1, t->rank);
@@ -445,6 +447,8 @@ static opjit_status check_all(verifier *v)
     TRY(opjit_ir_verify_proof(v, check_aliases(v)));
     for (ir_ref s = v->f->body; v->loops && s; s = ir_at(v->f, s)->next)
         list_stores(v, ir_at(v->f, s)->body, s);
+    if (v->loops)
+        TRY(opjit_ir_verify_once(v));
     TRY(opjit_ir_verify_cover(v));
     return v->loops ? opjit_ir_verify_reads(v) : OPJIT_OK;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base.c - memory, arena, byte strings, element types, hash.  Nothing here knows kernels or operators. */
+#define _DEFAULT_SOURCE
 #include "runtime/base/base.h"
 
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -34,6 +36,18 @@ const opjit_allocator opjit_rt_default_allocator = { NULL, default_allocate, def
 void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment)
 {
     return a->allocate(a->user, size == 0 ? 1 : size, alignment);
+}
+
+void *opjit_rt_allocate_data(const opjit_allocator *a, size_t size, size_t alignment)
+{
+    enum { LARGE_PAGE = 2 << 20, LEAST = 2 * LARGE_PAGE };
+    void *const memory = opjit_rt_allocate(a, size, alignment);
+#ifdef MADV_HUGEPAGE
+    const uintptr_t first = align_up((uintptr_t)memory, LARGE_PAGE), end = (uintptr_t)memory + size;
+    if (memory != NULL && size >= LEAST) /* whoever's memory it is: advice changes nothing that can be seen */
+        (void)madvise((void *)first, (end - first) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return memory;
 }
 
 void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size)

@@ -89,6 +89,8 @@ opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void 
 extern const opjit_allocator opjit_rt_default_allocator;
 
 void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment); /* NULL: no memory; size 0: 1 byte */
+/* Likewise for data that calls read from end to end: of many bytes, the system is asked for large pages. */
+void *opjit_rt_allocate_data(const opjit_allocator *a, size_t size, size_t alignment);
 void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size);       /* NULL is fine */
 
 /* A bump allocator for compile-time data: zeroed memory, no per-object free. */

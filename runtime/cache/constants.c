@@ -104,7 +104,7 @@ static rt_constant *copy_of(const rt_constants *c, const void *data, size_t size
 
     if (!checked_add(sizeof *copy, size, &bytes) || bytes > SIZE_MAX / 2)
         return NULL;
-    copy = opjit_rt_allocate(c->allocator, (size_t)bytes, alignof(rt_constant));
+    copy = opjit_rt_allocate_data(c->allocator, (size_t)bytes, alignof(rt_constant));
     if (copy == NULL)
         return NULL;
     *copy = (rt_constant){ .hash = hash, .size = size, .references = 1 };

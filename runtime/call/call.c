@@ -244,6 +244,7 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     uint64_t alias = 0;
 
     TRY(bind(k, call->bindings, buffers, &alias, error));
+    buffers[k->buffers] = p->kept;
     if (k->params != 0)
         TRY(check_params(k, call->params, error));
     variant = pick_variant(p, alias);
@@ -287,7 +288,7 @@ RT_STRUCT_ENDS_WITH(opjit_call, stream);
 OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error,
                                             rt_timing *timing)
 {
-    void *on_stack[STACK_BUFFERS];
+    void *on_stack[STACK_BUFFERS + 1];
     uint64_t values[STACK_PARAMS];
     opjit_call known;
     void **buffers;
@@ -302,7 +303,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
-    if (kernel->pointers <= STACK_BUFFERS && kernel->params <= STACK_PARAMS)
+    if (kernel->pointers <= STACK_BUFFERS + 1 && kernel->params <= STACK_PARAMS)
         return call_with_room(kernel, call, on_stack, values, timing, error);
     const size_t first = buffer_room(kernel), room = first + kernel->params * sizeof *values;
     buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));

@@ -19,6 +19,7 @@ void opjit_rt_program_destroy(rt_core *core, program *p)
     opjit_rt_debug_unregister(core, p->debug);
     opjit_rt_unmap_code(&p->mapping);
     opjit_rt_release(&core->allocator, p->copy, p->image_size);
+    opjit_rt_release(&core->allocator, p->kept_bytes == 0 ? NULL : p->kept, p->kept_bytes);
     opjit_kernel_release(p->owner);
     opjit_rt_release(&core->allocator, p, sizeof *p);
 }
@@ -84,7 +85,7 @@ static void program_prepare(program *p, bool runs_code)
     while (apart->alias_mask != 0)
         apart++;
     p->plain = runs_code && is_plain(p->meta, p->steps);
-    p->only_step = p->plain && apart->steps == 1 ? &p->steps[apart->first_step] : NULL;
+    p->only_step = p->plain && apart->steps == 1 && rt_meta_kept(p->meta) == 0 ? &p->steps[apart->first_step] : NULL;
 }
 
 /* Puts the checked image where it can be used from: executable memory, or a plain copy. */
@@ -188,6 +189,12 @@ static opjit_status check_constants(const opjit_kernel *k, const program *p, opj
     return OPJIT_OK;
 }
 
+/* To buffers and behind them, at least to what is kept. */
+static uint32_t pointers_of(const opjit_kernel *k, const rt_custom_plan *customs)
+{
+    return k->buffers + (customs == NULL || customs->temp_count == 0 ? 1 : customs->temp_count);
+}
+
 static void kernel_free(opjit_kernel *k)
 {
     rt_core *core = k->core;
@@ -221,6 +228,16 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
     if (status == OPJIT_OK)
         *out = k;
     else
+        kernel_free(k);
+    return status;
+}
+
+/* For a kernel that nobody else has: it goes where that fails. */
+static opjit_status keep(opjit_kernel *k, program *p, opjit_error *error)
+{
+    const opjit_status status = opjit_rt_program_keep(k, p, error);
+
+    if (status != OPJIT_OK)
         kernel_free(k);
     return status;
 }
@@ -264,13 +281,15 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
                  ? opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{constant_count}: {%u}, the image has %u",
                                    constant_count, p->meta->constants)
                  : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
+    if (status == OPJIT_OK && (hooks == NULL || !hooks->unbound))
+        status = keep(k, p, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);
         return status;
     }
     if (hooks != NULL)
         k->hooks = *hooks;
-    k->pointers = k->buffers + (k->hooks.customs == NULL ? 0 : k->hooks.customs->temp_count);
+    k->pointers = pointers_of(k, k->hooks.customs);
     if (times != NULL)
         k->times = *times;
     k->times.load_ms += milliseconds() - start;
@@ -301,6 +320,8 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     p->code_size = placed->code_size;
     program_prepare(p, true);
     status = kernel_create(core, p, constants, false, &k, error);
+    if (status == OPJIT_OK)
+        status = keep(k, p, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);
         return status;
@@ -308,7 +329,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     if (!placed->named)
         p->debug = opjit_rt_debug_register(core, p->meta, p->code, p->code_size);
     k->hooks = *hooks;
-    k->pointers = k->buffers;
+    k->pointers = pointers_of(k, NULL);
     *out = k;
     return OPJIT_OK;
 }
@@ -326,11 +347,25 @@ void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
                                   opjit_error *error)
 {
-    program *p = atomic_load(&base->active);
+    program *p = atomic_load(&base->active), *own = NULL;
+    opjit_status status = OPJIT_OK;
     opjit_kernel *k;
 
     *out = NULL;
     TRY(kernel_create(base->core, p, constants, false, &k, error));
+    if (rt_meta_kept(p->meta) != 0) { /* by each kernel for itself */
+        status = opjit_rt_program_borrow(base, &own, error);
+        if (status == OPJIT_OK)
+            atomic_store(&k->active, own);
+        if (status == OPJIT_OK)
+            status = keep(k, own, error);
+        if (status != OPJIT_OK) {
+            if (own == NULL)
+                kernel_free(k);
+            opjit_rt_program_destroy(base->core, own);
+            return status;
+        }
+    }
     opjit_kernel_retain(base);
     k->base = base;
     k->shared = shared;
@@ -377,14 +412,15 @@ uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
     for (uint32_t i = 0; kernel->shared != NULL && i < kernel->buffers - kernel->bindings; i++)
         bytes += kernel->shared[i] == NULL ? 0 : sizeof *kernel->shared[i] + kernel->shared[i]->size;
     for (const program *p = atomic_load(&kernel->active); p != NULL; p = p->older)
-        bytes += sizeof *p + (p->copy != NULL ? p->image_size : p->mapping.size);
+        bytes += sizeof *p + p->kept_bytes + (p->copy != NULL ? p->image_size : p->mapping.size);
     return bytes;
 }
 
 static const rt_struct info_sizes = {
-    "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms), RT_SIZE_TO(opjit_kernel_info, unproven_bounds) }
+    "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms), RT_SIZE_TO(opjit_kernel_info, unproven_bounds),
+                           RT_SIZE_TO(opjit_kernel_info, kept_bytes) }
 };
-RT_STRUCT_ENDS_WITH(opjit_kernel_info, unproven_bounds);
+RT_STRUCT_ENDS_WITH(opjit_kernel_info, kept_bytes);
 
 /* What metadata says of a kernel, wherever its code is. */
 static opjit_kernel_info info_of(const opjit_kernel_meta *meta)
@@ -405,7 +441,8 @@ static opjit_kernel_info info_of(const opjit_kernel_meta *meta)
     info.workspace_bytes = meta->shared_size + meta->scratch_size;
     info.bytes_read = meta->bytes_read;
     info.bytes_written = meta->bytes_written;
-    info.unproven_bounds = meta->buffer_info >= sizeof *meta ? meta->unproven_bounds : 0;
+    info.unproven_bounds = rt_meta_has(meta, unproven_bounds) ? meta->unproven_bounds : 0;
+    info.kept_bytes = rt_meta_kept(meta);
     return info;
 }
 

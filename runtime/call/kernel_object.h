@@ -31,6 +31,8 @@ typedef struct program {
     rt_interpret_fn interpret;        /* with user; NULL: there is code */
     void *user;
     const rt_custom_plan *customs;    /* NULL: no custom steps */
+    void *kept;          /* what stages that run once made; NULL: nothing */
+    size_t kept_bytes;   /* of it, if it is the program's own; 0: an older version's of the same kernel */
     opjit_kernel *owner; /* whose code this is, with a reference (opjit_rt_kernel_adopt); NULL: the program's own */
 } program;
 
@@ -47,7 +49,7 @@ struct opjit_kernel {
     alignas(64) _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
     uint32_t bindings;         /* inputs and outputs */
     uint32_t inputs, buffers, params;
-    uint32_t pointers;         /* that a call holds: to buffers, then to what lies between custom steps */
+    uint32_t pointers;         /* that a call holds: to buffers, then to what is kept, or lies between custom steps */
     rt_kernel_hooks hooks;
     rt_core *core;
     rt_kernel_times times;
@@ -104,6 +106,12 @@ static inline const opjit_kernel *kernel_maker(const opjit_kernel *k)
     const program *p = atomic_load(&k->active);
     return p->owner != NULL ? p->owner : k;
 }
+
+/* --- keep.c ------------------------------------------------------------------------------------------------------- */
+/* A program that runs the code of owner's newest version, and keeps nothing yet.  Retains owner. */
+opjit_status opjit_rt_program_borrow(opjit_kernel *owner, program **out, opjit_error *error);
+/* Runs the stages of p that run once, with the constants of k, unless an older version of k has kept the same. */
+opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, opjit_error *error);
 
 /* --- run.c -------------------------------------------------------------------------------------------------------- */
 /* Where the clock's readings of a call go. */

@@ -46,22 +46,12 @@ static opjit_status adopt_locked(opjit_kernel *k, opjit_kernel *better, opjit_er
     if (current->launches != NULL || from->launches != NULL || k->pointers != better->pointers ||
         !same_interface(current, from))
         return refuse_interface(error);
-    p = opjit_rt_allocate(&k->core->allocator, sizeof *p, alignof(program));
-    if (p == NULL)
-        return opjit_rt_no_memory(error);
-    memset(p, 0, sizeof *p);
-    p->meta = from->meta;
-    p->steps = from->steps;
-    p->variants = from->variants;
-    p->code = from->code;
-    p->code_size = from->code_size;
-    p->plain = from->plain;
-    p->only_step = from->only_step;
-    p->interpret = from->interpret;
-    p->user = from->user;
-    p->customs = from->customs;
-    opjit_kernel_retain(better);
-    p->owner = better;
+    TRY(opjit_rt_program_borrow(better, &p, error));
+    const opjit_status status = opjit_rt_program_keep(k, p, error);
+    if (status != OPJIT_OK) {
+        opjit_rt_program_destroy(k->core, p);
+        return status;
+    }
     p->older = current;
     atomic_store_explicit(&k->active, p, memory_order_release);
     return OPJIT_OK;
@@ -95,6 +85,11 @@ static opjit_status optimize_locked(opjit_kernel *k, const atomic_bool *cancel, 
     if (!same_interface(current, better)) {
         opjit_rt_program_destroy(k->core, better);
         return refuse_interface(error);
+    }
+    const opjit_status status = k->hooks.unbound ? OPJIT_OK : opjit_rt_program_keep(k, better, error);
+    if (status != OPJIT_OK) {
+        opjit_rt_program_destroy(k->core, better);
+        return status;
     }
     better->older = current;
     atomic_store_explicit(&k->active, better, memory_order_release);

@@ -86,6 +86,10 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     meta.bytes_read = s->bytes_read;
     meta.bytes_written = s->bytes_written;
     meta.unproven_bounds = s->unproven_bounds;
+    meta.once_first = s->once_first;
+    meta.once_steps = s->once_steps;
+    meta.kept_size = align_up(s->kept_size, OPJIT_WORKSPACE_ALIGNMENT);
+    meta.kept_layout = s->kept_layout;
     opjit_rt_bytes_append(out, &meta, sizeof meta);
     meta.buffer_info = put_array(out, base, s->buffers, buffers, sizeof *s->buffers);
     meta.param_info = put_array(out, base, s->param_infos, s->params, sizeof *s->param_infos);
@@ -122,6 +126,7 @@ static opjit_status check_counts(const rt_meta_source *source, size_t code_size,
         { "code_size", code_size, MOST_CODE },
         { "shared_size", source->shared_size, MOST_WORKSPACE },
         { "scratch_size", source->scratch_size, MOST_WORKSPACE },
+        { "kept_size", source->kept_size, MOST_WORKSPACE },
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -379,6 +384,23 @@ static opjit_status check_workspace(const char *field, uint64_t bytes, opjit_err
                                                   : check_range(field, bytes, 0, MOST_WORKSPACE, error);
 }
 
+/* What runs once fills kept memory, on a CPU.  After the steps have been checked. */
+static opjit_status check_once(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+
+    if (!rt_meta_has(meta, kept_layout))
+        return OPJIT_OK;
+    TRY(check_workspace("kept_size", meta->kept_size, error));
+    TRY(check_range("once_first", meta->once_first, 0, meta->steps, error));
+    TRY(check_range("once_steps", meta->once_steps, meta->kept_size != 0, meta->steps - meta->once_first, error));
+    for (uint32_t i = 0; i < meta->once_steps; i++)
+        if (steps[meta->once_first + i].kind != OPJIT_STEP_STAGE)
+            return CORRUPT("{step_info[%u].kind}: {%u}, must be 0 (a stage) where it runs once", meta->once_first + i,
+                           steps[meta->once_first + i].kind);
+    return OPJIT_OK;
+}
+
 static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size,
                                opjit_error *error)
 {
@@ -398,6 +420,7 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
         TRY(check_param(meta, i, error));
     for (uint32_t i = 0; i < meta->steps; i++)
         TRY(check_step(meta, i, code_size, error));
+    TRY(check_once(meta, error));
     return check_variants(meta, error);
 }
 

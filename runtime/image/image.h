@@ -27,8 +27,17 @@ typedef struct rt_meta_source {
     const char *const *launch_names;        /* one per launch */
     const opjit_variant_info *variant_infos;
     uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
-    uint32_t unproven_bounds;
+    uint32_t unproven_bounds, once_first, once_steps;
+    uint64_t kept_size, kept_layout;
 } rt_meta_source;
+
+/* Whether metadata, which earlier versions wrote shorter, has the field. */
+#define rt_meta_has(meta, field)                                                                                       \
+    ((meta)->buffer_info >= offsetof(opjit_kernel_meta, field) + sizeof((meta)->field))
+static inline uint64_t rt_meta_kept(const opjit_kernel_meta *meta)
+{
+    return rt_meta_has(meta, kept_size) ? meta->kept_size : 0;
+}
 
 #define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the largest code plus the largest metadata */
 

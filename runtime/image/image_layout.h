@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "OPJITIMG" /* 8 bytes, no NUL */
-#define IMAGE_FORMAT 2u
+#define IMAGE_FORMAT 3u
 #define MOST_ITEMS 65536u     /* limit of buffers, parameters, steps and variants each: far above what a graph makes */
 #define MOST_CODE 0x40000000u /* 1 GiB: offsets stay far below 2^32 */
 #define MOST_THREADS 1024u    /* of a block of a GPU */

@@ -28,25 +28,26 @@ typedef struct sizes {
     bool half;         /* as FLOAT16, too */
     bool bytes;        /* as UINT8 times INT8, too */
     bool large;        /* not with --quick */
+    bool kept;         /* once more with a constant B, whose copy the kernel keeps */
 } sizes;
 
 static const sizes cases[] = {
     { .name = "64^3", .batch = 1, .m = 64, .n = 64, .k = 64, .hand_limit = 1.3 },
     { .name = "12 x 64^3", .batch = 12, .m = 64, .n = 64, .k = 64, .half = true },
-    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true, .bytes = true },
+    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true, .bytes = true, .kept = true },
     { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true, .bytes = true },
     { .name = "2048^3", .batch = 1, .m = 2048, .n = 2048, .k = 2048, .large = true },
     { .name = "511x513x517", .batch = 1, .m = 511, .n = 513, .k = 517, .half = true, .bytes = true },
     { .name = "1000^3", .batch = 1, .m = 1000, .n = 1000, .k = 1000, .half = true, .bytes = true },
-    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true, .bytes = true },
+    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true, .bytes = true, .kept = true },
     { .name = "128x3072x768", .batch = 1, .m = 128, .n = 3072, .k = 768, .hand_limit = 1.1 },
-    { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true, .bytes = true },
-    { .name = "4x4096x4096", .batch = 1, .m = 4, .n = 4096, .k = 4096 },
-    { .name = "1x4096x4096", .batch = 1, .m = 1, .n = 4096, .k = 4096, .half = true },
-    { .name = "16x4096x4096 turned", .batch = 1, .m = 16, .n = 4096, .k = 4096, .turned = true },
-    { .name = "4x4096x4096 turned", .batch = 1, .m = 4, .n = 4096, .k = 4096, .turned = true },
-    { .name = "1x4096x4096 turned", .batch = 1, .m = 1, .n = 4096, .k = 4096, .turned = true },
-    { .name = "512^3 turned", .batch = 1, .m = 512, .n = 512, .k = 512, .turned = true },
+    { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true, .bytes = true, .kept = true },
+    { .name = "4x4096x4096", .batch = 1, .m = 4, .n = 4096, .k = 4096, .kept = true },
+    { .name = "1x4096x4096", .batch = 1, .m = 1, .n = 4096, .k = 4096, .half = true, .kept = true },
+    { .name = "16x4096x4096 turned", .batch = 1, .m = 16, .n = 4096, .k = 4096, .turned = true, .kept = true },
+    { .name = "4x4096x4096 turned", .batch = 1, .m = 4, .n = 4096, .k = 4096, .turned = true, .kept = true },
+    { .name = "1x4096x4096 turned", .batch = 1, .m = 1, .n = 4096, .k = 4096, .turned = true, .kept = true },
+    { .name = "512^3 turned", .batch = 1, .m = 512, .n = 512, .k = 512, .turned = true, .kept = true },
     { .name = "4096x8x512", .batch = 1, .m = 4096, .n = 8, .k = 512 },
     { .name = "4096x1x4096", .batch = 1, .m = 4096, .n = 1, .k = 4096 },
     { .name = "2x3x65536 turned", .batch = 1, .m = 2, .n = 3, .k = 65536, .turned = true },
@@ -73,6 +74,7 @@ typedef struct product {
     float *mid;   /* the product alone, where it has an end */
     kernel whole;
     kernel parts[2]; /* product, end */
+    kernel kept;     /* whole, B a constant */
 } product;
 
 static const char *target; /* of the context */
@@ -99,11 +101,14 @@ static opjit_tensor input(opjit_graph *g, const char *name, DML_TENSOR_DATA_TYPE
     return opjit_graph_input(g, name, type, 4, (const uint32_t[]){ 1, batch, rows, columns });
 }
 
-static opjit_tensor product_of(opjit_graph *g, const sizes *s, DML_TENSOR_DATA_TYPE type)
+/* constant: B's elements, or NULL where they are given to each call. */
+static opjit_tensor product_of(opjit_graph *g, const sizes *s, DML_TENSOR_DATA_TYPE type, const void *constant)
 {
     const opjit_tensor a = input(g, "a", type, s->batch, s->m, s->k);
-    const opjit_tensor b = s->turned ? input(g, "b", type, s->batch, s->n, s->k)
-                                     : input(g, "b", type, s->batch, s->k, s->n);
+    const uint32_t of_b[] = { 1, s->batch, s->turned ? s->n : s->k, s->turned ? s->k : s->n };
+    const uint64_t bytes = (uint64_t)s->batch * s->n * s->k * (type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 2 : 4);
+    const opjit_tensor b = constant == NULL ? opjit_graph_input(g, "b", type, 4, of_b)
+                                            : opjit_graph_constant(g, type, 4, of_b, constant, bytes, 0);
     return opjit_graph_matrix_multiply(g, a, b, 0, s->turned);
 }
 
@@ -122,13 +127,13 @@ static opjit_tensor end_of(opjit_graph *g, const sizes *s, opjit_tensor x)
 typedef enum part { WHOLE, PRODUCT, END } part;
 
 static bool make_kernel(opjit_context *context, const sizes *s, part p, DML_TENSOR_DATA_TYPE type,
-                        const opjit_binding *bindings, uint32_t count, kernel *out)
+                        const void *constant, const opjit_binding *bindings, uint32_t count, kernel *out)
 {
     opjit_graph *g = NULL;
     opjit_error error;
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
-    opjit_tensor x = p == END ? input(g, "x", type, s->batch, s->m, s->n) : product_of(g, s, type);
+    opjit_tensor x = p == END ? input(g, "x", type, s->batch, s->m, s->n) : product_of(g, s, type, constant);
     opjit_graph_output(g, "out", p == PRODUCT ? x : end_of(g, s, x));
     const opjit_status status = opjit_graph_compile(g, NULL, &out->kernel, &error);
     if (status != OPJIT_OK)
@@ -147,14 +152,16 @@ static bool make_kernels(opjit_context *context, product *p)
     const opjit_binding a = { p->g.a, batch * s->m * s->k }, b = { p->g.b, batch * s->k * s->n };
     const opjit_binding bias = { p->g.bias, s->n * sizeof(float) }, residual = { p->g.residual, bytes };
     const opjit_binding mid = { p->mid, bytes }, out = { p->g.out, bytes };
+    if (s->kept && !make_kernel(context, s, WHOLE, type, p->g.b, (opjit_binding[]){ a, out }, 2, &p->kept))
+        return false;
     if (s->end == GEMM_PLAIN)
-        return make_kernel(context, s, WHOLE, type, (opjit_binding[]){ a, b, out }, 3, &p->whole);
+        return make_kernel(context, s, WHOLE, type, NULL, (opjit_binding[]){ a, b, out }, 3, &p->whole);
     const bool more = s->end == GEMM_BIAS_GELU_RESIDUAL;
     const opjit_binding whole[] = { a, b, bias, more ? residual : out, out };
     const opjit_binding end[] = { mid, bias, more ? residual : out, out };
-    return make_kernel(context, s, WHOLE, type, whole, 4 + more, &p->whole) &&
-           make_kernel(context, s, PRODUCT, type, (opjit_binding[]){ a, b, mid }, 3, &p->parts[0]) &&
-           make_kernel(context, s, END, type, end, 3 + more, &p->parts[1]);
+    return make_kernel(context, s, WHOLE, type, NULL, whole, 4 + more, &p->whole) &&
+           make_kernel(context, s, PRODUCT, type, NULL, (opjit_binding[]){ a, b, mid }, 3, &p->parts[0]) &&
+           make_kernel(context, s, END, type, NULL, end, 3 + more, &p->parts[1]);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -170,27 +177,27 @@ static void put(report *r, const char *name, void *ours, const char *reference, 
                                  .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE, .limit = limit });
 }
 
-static void put_peak(report *r, product *p)
+static void put_peak(report *r, product *p, const char *name, kernel *ours)
 {
     const bool wide = strstr(target, "x86-64-v4") != NULL;
     const sizes *s = p->s;
     fma_alone peak = { .wide = wide };
     peak.rounds = (uint64_t)s->batch * s->m * s->n * s->k / (wide ? 16 : 8) / FMA_CHAINS;
     if (gemm_hand_runs())
-        put(r, s->name, &p->whole, "fma alone", fma_alone_run, &peak, s->m >= 64 && s->n >= 64 ? peak_limit : 0);
+        put(r, name, ours, "fma alone", fma_alone_run, &peak, s->m >= 64 && s->n >= 64 ? peak_limit : 0);
 }
 
-static void put_peers(report *r, product *p)
+static void put_peers(report *r, product *p, const char *name, kernel *ours)
 {
     const sizes *s = p->s;
     const double limit = s->m >= 64 && s->n >= 64 ? peer_limit : 1;
     struct gemm_dnn *dnn = gemm_dnn_make(&p->other);
     if (gemm_has_blas() && s->end == GEMM_PLAIN)
-        put(r, s->name, &p->whole, "OpenBLAS", gemm_blas_run, &p->other, limit);
+        put(r, name, ours, "OpenBLAS", gemm_blas_run, &p->other, limit);
     if (gemm_has_blas() && s->end == GEMM_PLAIN && s->m == 1)
-        put(r, s->name, &p->whole, "OpenBLAS, sgemv", gemm_blas_vector_run, &p->other, limit);
+        put(r, name, ours, "OpenBLAS, sgemv", gemm_blas_vector_run, &p->other, limit);
     if (dnn)
-        put(r, s->name, &p->whole, "oneDNN", gemm_dnn_run, dnn, limit);
+        put(r, name, ours, "oneDNN", gemm_dnn_run, dnn, limit);
     gemm_dnn_free(dnn);
 }
 
@@ -210,7 +217,7 @@ static bool put_half(report *r, opjit_context *context, product *p)
         for (uint64_t e = 0; bindings[i].data && e < bytes[i] / 2; e++)
             ((uint16_t *)bindings[i].data)[e] = (uint16_t)(0x3000 + (e * 2654435761u >> 20 & 0xbff));
     }
-    ok = ok && make_kernel(context, s, WHOLE, DML_TENSOR_DATA_TYPE_FLOAT16, bindings, 3, &half);
+    ok = ok && make_kernel(context, s, WHOLE, DML_TENSOR_DATA_TYPE_FLOAT16, NULL, bindings, 3, &half);
     char name[64];
     snprintf(name, sizeof name, "%s f16", s->name);
     if (ok)
@@ -274,8 +281,15 @@ static bool put_bytes(report *r, opjit_context *context, product *p)
 static bool measure(report *r, opjit_context *context, product *p)
 {
     const sizes *s = p->s;
-    put_peers(r, p);
-    put_peak(r, p);
+    put_peers(r, p, s->name, &p->whole);
+    put_peak(r, p, s->name, &p->whole);
+    if (s->kept) {
+        char name[64];
+        snprintf(name, sizeof name, "%s constant", s->name);
+        put_peers(r, p, name, &p->kept);
+        put_peak(r, p, name, &p->kept);
+        put(r, name, &p->kept, "B given", run_kernel, &p->whole, 1);
+    }
     if (gemm_hand_runs() && s->hand_limit > 0) {
         run_kernel(&p->whole);
         gemm_hand_run(&p->other);
@@ -291,7 +305,7 @@ static bool measure(report *r, opjit_context *context, product *p)
         return false;
     if (s->bytes && !put_bytes(r, context, p))
         return false;
-    return !p->whole.failed && !p->parts[0].failed && !p->parts[1].failed;
+    return !p->whole.failed && !p->kept.failed && !p->parts[0].failed && !p->parts[1].failed;
 }
 
 static float *matrix(size_t count)
@@ -321,6 +335,7 @@ static bool one(report *r, opjit_context *context, const sizes *s)
     p.mid = buffers[4];
     ok = ok && make_kernels(context, &p) && measure(r, context, &p);
     opjit_kernel_release(p.whole.kernel);
+    opjit_kernel_release(p.kept.kernel);
     opjit_kernel_release(p.parts[0].kernel);
     opjit_kernel_release(p.parts[1].kernel);
     for (uint32_t i = 0; i < BUFFERS; i++)

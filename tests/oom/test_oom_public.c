@@ -568,6 +568,35 @@ static opjit_status graph_builder(world *w, opjit_error *error)
     return status;
 }
 
+/* A product with a constant, of which the kernel keeps a copy. */
+static opjit_status kept(world *w, opjit_error *error)
+{
+    static const uint32_t of_x[] = { 3, 40 }, of_b[] = { 48, 40 };
+    static const float data[48 * 40] = { 1 };
+    opjit_kernel_info made = OPJIT_KERNEL_INFO_INIT;
+    opjit_kernel *kernel = (opjit_kernel *)w;
+    opjit_graph *g = (opjit_graph *)w;
+    opjit_status status = opjit_graph_create(w->context, &g, error);
+
+    check_output(status, g);
+    if (status != OPJIT_OK)
+        return status;
+    const opjit_tensor x = opjit_graph_input(g, "x", DML_TENSOR_DATA_TYPE_FLOAT32, 2, of_x);
+    const opjit_tensor b = opjit_graph_constant(g, DML_TENSOR_DATA_TYPE_FLOAT32, 2, of_b, data, sizeof data, 0);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, x, b, 0, true));
+    status = opjit_graph_compile(g, NULL, &kernel, error);
+    check_output(status, kernel);
+    if (status == OPJIT_OK) {
+        ck_assert_int_eq(opjit_kernel_get_info(kernel, &made, NULL), OPJIT_OK);
+        ck_assert_uint_ge(made.kept_bytes, sizeof data);
+        status = opjit_kernel_optimize(kernel, error);
+    }
+    opjit_kernel_release(kernel);
+    opjit_graph_destroy(g);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
 static opjit_status plan(world *w, opjit_error *error)
 {
     opjit_plan *made = (opjit_plan *)w;
@@ -603,6 +632,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "context_warm", warm, true },
     { "compile_graph, code", graph_code, true },
     { "compile, code", compile_code, true },
+    { "compile_graph, kept memory", kept, true },
     { "compile, code, late", compile_code_late, true },
     { "kernel_call, code", call, true },
     { "a kernel on a device", device, true },

@@ -17,6 +17,7 @@ typedef struct product {
     int batch, rows, columns, length, block;
     bool turned[2]; /* A is [k][row], B is [column][k] */
     bool shared;    /* all of the batch have the same B */
+    bool constant;  /* B is, so that what is made of it is kept */
     bool bias;      /* max(result + bias[column], 0) is the output */
     bool temp;      /* the result is read by two outputs */
     const char *in[2], *type;
@@ -56,6 +57,7 @@ static product draw_product(test_random *r)
     p.turned[0] = test_random_chance(r, 50);
     p.turned[1] = test_random_chance(r, 50);
     p.shared = test_random_chance(r, 30);
+    p.constant = test_random_chance(r, 40);
     p.bias = test_random_chance(r, 50);
     p.temp = test_random_chance(r, 20);
     p.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
@@ -76,7 +78,7 @@ static void write_text(const product *p, rt_bytes *text)
     opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
     opjit_rt_bytes_printf(text, "kernel @f {\n in %%a: %s[%d,%d,%d]\n", p->in[0], p->batch,
                           p->turned[0] ? p->length : p->rows, p->turned[0] ? p->rows : p->length);
-    opjit_rt_bytes_printf(text, " in %%b: %s[%d,%d,%d]\n", p->in[1], p->shared ? 1 : p->batch,
+    opjit_rt_bytes_printf(text, " %s %%b: %s[%d,%d,%d]\n", p->constant ? "const" : "in", p->in[1], p->shared ? 1 : p->batch,
                           p->turned[1] ? p->columns : p->length, p->turned[1] ? p->length : p->columns);
     opjit_rt_bytes_printf(text, " in %%c: %s[%d]\n", p->type, p->columns);
     for (int i = 0; i <= p->temp; i++)
@@ -213,7 +215,14 @@ static void interpret(ir_func *f, void *const *memory)
 {
     opjit_error error = { 0 };
     ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
-    ir_run run = { .buffers = memory, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
+    void *buffers[SLOTS + 1];
+    uint32_t kept = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        kept = f->tensors[t].role == IR_KEPT ? f->tensors[t].slot : kept;
+    memcpy(buffers, memory, sizeof buffers);
+    if (kept != 0)
+        buffers[kept] = malloc(f->kept_size);
+    ir_run run = { .buffers = buffers, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
     ck_assert(run.shared != NULL && run.scratch != NULL);
     memset(run.shared, 0x5a, f->shared_size + 1);
     memset(run.scratch, 0x5a, f->scratch_size + 1);
@@ -223,6 +232,8 @@ static void interpret(ir_func *f, void *const *memory)
     }
     free(run.shared);
     free(run.scratch);
+    if (kept != 0)
+        free(buffers[kept]);
 }
 
 static const char *text_of(const ir_func *f, rt_bytes *text)
@@ -258,21 +269,21 @@ static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, 
     opjit_rt_bytes_free(&twice);
 }
 
-/* Returns whether tiles were made of it. */
-static bool check_product(const product *p, const rt_target *target, test_random *r)
+/* Returns whether tiles were made of it; *once: counts those of which something is kept. */
+static bool check_product(const product *p, const rt_target *target, test_random *r, uint64_t *once)
 {
     bool tiles = false;
     ir_func f;
     rt_bytes text;
     void *memory[SLOTS + 1] = { NULL };
     opjit_error error = { 0 };
-    const ir_pass_env env = { .target = target, .tiles = &p->tiles, .verify = true };
+    const ir_pass_env env = { .target = target, .tiles = &p->tiles, .verify = true, .once = true };
     write_text(p, &text);
     ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
                                  &f, &error) == OPJIT_OK,
                   "%s\n%s", error.message, (const char *)text.data);
     for (uint32_t t = 1; t < f.tensor_count; t++)
-        if (f.tensors[t].role == IR_IN || f.tensors[t].role == IR_OUT) {
+        if (f.tensors[t].role == IR_IN || f.tensors[t].role == IR_OUT || f.tensors[t].role == IR_CONSTANT) {
             memory[f.tensors[t].slot] = malloc(f.tensors[t].bytes);
             ck_assert_ptr_nonnull(memory[f.tensors[t].slot]);
             fill(r, opjit_ir_type_name(f.tensors[t].type), memory[f.tensors[t].slot], f.tensors[t].bytes);
@@ -282,6 +293,7 @@ static bool check_product(const product *p, const rt_target *target, test_random
         check_pass(&f, pass, &env, p, memory);
         tiles = tiles || f.steps[IR_STEP_CONTRACT] > 0;
     }
+    *once += opjit_ir_once_count(&f) > 0;
     for (uint32_t i = 0; i <= SLOTS; i++)
         free(memory[i]);
     opjit_rt_bytes_free(&text);
@@ -297,13 +309,14 @@ START_TEST(products)
     opjit_error error = { 0 };
     for (int i = 0; i < 3; i++)
         ck_assert_msg(opjit_rt_target_parse(names[i], &targets[i], &error) == OPJIT_OK, "%s", error.message);
-    uint64_t tiles = 0;
+    uint64_t tiles = 0, once = 0;
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
         test_random_init(&r, cases.seed, 1, n);
         const product p = draw_product(&r);
-        tiles += check_product(&p, &targets[n % 3], &r);
+        tiles += check_product(&p, &targets[n % 3], &r, &once);
     }
+    ck_assert_uint_ge(10 * once, cases.end - cases.first);
     ck_assert_uint_ge(10 * tiles, 9 * (cases.end - cases.first)); /* not where the result is one element, say */
 }
 END_TEST

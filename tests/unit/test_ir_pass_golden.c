@@ -40,7 +40,8 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
     opjit_error error = { 0 };
     parse_target(text, &target);
     ir_tiles tiles;
-    const ir_pass_env env = { .target = &target, .tiles = parse_tiles(text, &tiles) ? &tiles : NULL, .verify = true };
+    const ir_pass_env env = { .target = &target, .tiles = parse_tiles(text, &tiles) ? &tiles : NULL, .verify = true,
+                              .once = strstr(text, "; once\n") != NULL };
     ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
                   error.message);
     ck_assert_msg((int)f.phase + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);

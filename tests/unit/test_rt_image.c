@@ -62,6 +62,7 @@ START_TEST(reads_back)
     ck_assert_str_eq((const char *)meta + meta->target, "cpu:x86-64-v1");
     ck_assert_uint_eq(meta->flops, 5);
     ck_assert_uint_eq(meta->unproven_bounds, 3);
+    ck_assert_uint_eq(meta->kept_size, 0);
     ck_assert_uint_eq(meta->shared_size, 64); /* rounded: workers' scratch follows */
     buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
     params = (const opjit_param_info *)((const char *)meta + meta->param_info);
@@ -260,6 +261,10 @@ static const struct {
     { "array misaligned", "step_info", META, offsetof(opjit_kernel_meta, step_info), 4, 0xd1 },
     { "array outside", "step_info", META, offsetof(opjit_kernel_meta, step_info), 4, 0xfffffff8 },
     { "shared size", "shared_size", META, offsetof(opjit_kernel_meta, shared_size), 8, 63 },
+    { "kept size", "kept_size", META, offsetof(opjit_kernel_meta, kept_size), 8, 63 },
+    { "kept by no step", "once_steps", META, offsetof(opjit_kernel_meta, kept_size), 8, 64 },
+    { "once, first", "once_first", META, offsetof(opjit_kernel_meta, once_first), 4, 3 },
+    { "once, steps", "once_steps", META, offsetof(opjit_kernel_meta, once_steps), 4, 0xffffffff },
     { "scratch size", "scratch_size", META, offsetof(opjit_kernel_meta, scratch_size), 8, UINT64_MAX - 63 },
     { "role", "buffer_info[0].role", BUFFER0, offsetof(opjit_buffer_info, role), 4, OPJIT_BUFFER_OUTPUT },
     { "dtype", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 + 1 },

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fe_once.c - products with constants: kernels keep a packed copy of these, made once, and write the bytes that a
+ * kernel writes to which the same factor is given at each call. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/graph_ops.h>
+#include <opjit/opjit.h>
+
+#include "tests/support/checker.h"
+
+static opjit_context *context;
+static opjit_error error;
+
+typedef struct product {
+    uint32_t rows, columns, length;
+    bool turned;
+    DML_TENSOR_DATA_TYPE type;
+} product;
+
+enum { MOST = 64 * 300 };
+static _Alignas(64) float a[MOST], b[2][MOST], out[2][MOST];
+
+static opjit_kernel *compile(const product *p, const void *constant, uint32_t flags)
+{
+    const uint32_t of_a[] = { p->rows, p->length };
+    const uint32_t of_b[] = { p->turned ? p->columns : p->length, p->turned ? p->length : p->columns };
+    const uint64_t bytes = (uint64_t)p->columns * p->length * (p->type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel;
+    opjit_graph *g;
+    options.flags = flags;
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    const opjit_tensor x = opjit_graph_input(g, "a", p->type, 2, of_a);
+    const opjit_tensor y = constant == NULL ? opjit_graph_input(g, "b", p->type, 2, of_b)
+                                            : opjit_graph_constant(g, p->type, 2, of_b, constant, bytes, 0);
+    opjit_graph_output(g, "y", opjit_graph_relu(g, opjit_graph_matrix_multiply(g, x, y, 0, p->turned)));
+    ck_assert_msg(opjit_graph_compile(g, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    opjit_graph_destroy(g);
+    return kernel;
+}
+
+static void call(const opjit_kernel *kernel, const void *factor, void *result)
+{
+    const opjit_binding bindings[3] = { { a, sizeof a },
+                                        { (void *)(uintptr_t)(factor == NULL ? result : factor), sizeof out[0] },
+                                        { result, sizeof out[0] } };
+    opjit_call c = OPJIT_CALL_INIT;
+    c.bindings = bindings;
+    c.binding_count = factor == NULL ? 2 : 3;
+    memset(result, 0x5a, sizeof out[0]);
+    ck_assert_msg(opjit_kernel_call(kernel, &c, &error) == OPJIT_OK, "%s", error.message);
+}
+
+static uint64_t kept_bytes(const opjit_kernel *kernel)
+{
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    return info.kept_bytes;
+}
+
+static void check_call(const opjit_kernel *kernel, const char *what)
+{
+    call(kernel, NULL, out[1]);
+    ck_assert_msg(memcmp(out[0], out[1], sizeof out[0]) == 0, "%s: other bytes", what);
+}
+
+static void setup(void)
+{
+    context = test_context_create();
+    for (int i = 0; i < MOST; i++) {
+        a[i] = (float)((i * 7919) % 1013 - 500) / 64;
+        b[0][i] = (float)((i * 104729) % 907 - 450) / 128;
+        b[1][i] = (float)((i * 15485863LL) % 811 - 400) / 32;
+    }
+}
+
+static void teardown(void)
+{
+    opjit_context_destroy(context);
+}
+
+/* f16: the floats' halves are numbers as good as any other. */
+START_TEST(same_bytes)
+{
+    static const product rows[] = {
+        { 1, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 },   { 4, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { 16, 50, 257, true, DML_TENSOR_DATA_TYPE_FLOAT32 },  { 64, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { 64, 33, 300, false, DML_TENSOR_DATA_TYPE_FLOAT32 }, { 17, 40, 20, false, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { 8, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT16 },
+    };
+    const product *p = &rows[_i];
+    opjit_kernel *reference = compile(p, NULL, 0), *kernel = compile(p, b[0], 0), *other, *loaded;
+    const void *constant = b[0], *image;
+    uint64_t bytes;
+    call(reference, b[0], out[0]);
+    ck_assert_uint_eq(kept_bytes(reference), 0);
+    if (p->turned)
+        ck_assert_uint_ge(kept_bytes(kernel), (uint64_t)p->columns * p->length * 2);
+    check_call(kernel, "kernel");
+    ck_assert_msg(opjit_kernel_optimize(kernel, &error) == OPJIT_OK, "%s", error.message);
+    check_call(kernel, "at level peak");
+    ck_assert_msg(opjit_kernel_get_image(kernel, &image, &bytes, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_kernel_load(context, image, bytes, &constant, 1, &loaded, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_uint_eq(kept_bytes(loaded), kept_bytes(kernel));
+    check_call(loaded, "loaded");
+    other = compile(p, b[1], OPJIT_COMPILE_BORROW_CONSTANTS); /* the same code */
+    check_call(kernel, "beside another");
+    call(reference, b[1], out[0]);
+    check_call(other, "other constants");
+    opjit_kernel_release(loaded);
+    opjit_kernel_release(other);
+    opjit_kernel_release(kernel);
+    opjit_kernel_release(reference);
+}
+END_TEST
+
+/* What is small is a part of the kernel's key. */
+START_TEST(small_constants)
+{
+    const product p = { 4, 16, 20, true, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    opjit_kernel *reference = compile(&p, NULL, 0), *kernel = compile(&p, b[0], 0);
+    call(reference, b[0], out[0]);
+    check_call(kernel, "small");
+    opjit_kernel_release(kernel);
+    opjit_kernel_release(reference);
+}
+END_TEST
+
+/* The interpreter has no use for packed factors. */
+START_TEST(interpreted)
+{
+    const product p = { 2, 64, 30, true, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    opjit_kernel *kernel = compile(&p, b[0], OPJIT_COMPILE_INTERPRET);
+    ck_assert_uint_eq(kept_bytes(kernel), 0);
+    opjit_kernel_release(kernel);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fe.once");
+    TCase *tcase = tcase_create("kept");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, same_bytes, 0, 7);
+    tcase_add_test(tcase, small_constants);
+    tcase_add_test(tcase, interpreted);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
