@@ -77,12 +77,29 @@ bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
 
 /* --- select ------------------------------------------------------------------------------------------------------- */
 
+/* A scalar condition in all lanes, as integers out of memory: fast selection knows no vectors that a scalar chooses,
+ * and what is before such a choice leaves fast selection with it. */
+static LLVMValueRef spread(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t lanes)
+{
+    char name[24];
+    LLVMTypeRef type = opjit_cg_int(f, bits, lanes);
+    LLVMValueRef both[2] = { LLVMConstNull(type), LLVMConstAllOnes(type) };
+    snprintf(name, sizeof(name), "none.all.%ux%u", lanes, bits);
+    LLVMValueRef table = LLVMGetNamedGlobal(f->module, name);
+    if (!table)
+        table = opjit_cg_constant_data(f, name, LLVMConstArray2(type, both, 2));
+    LLVMValueRef all = opjit_cg_offset(f, type, table, opjit_cg_number(f, 64, 1, 1));
+    return LLVMBuildLoad2(f->b, type, LLVMBuildSelect(f->b, c, all, table, ""), "");
+}
+
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
 {
     if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions in both forms */
         a = opjit_cg_narrow(f, a);
         b = opjit_cg_narrow(f, b);
     }
+    if (!f->peak && !LLVMIsConstant(c) && LLVMTypeOf(c) == f->type.i1 && opjit_cg_lanes(a) > 1 && opjit_cg_bits(a) > 1)
+        c = spread(f, c, opjit_cg_bits(a), opjit_cg_lanes(a));
     if (LLVMTypeOf(a) != LLVMTypeOf(b) || opjit_cg_bits(c) > 1) {
         a = opjit_cg_as_bits(f, a);
         b = opjit_cg_as_bits(f, b);

@@ -5,11 +5,15 @@
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
 
+#include <stdio.h>
+
 /* --- lanes one by one --------------------------------------------------------------------------------------------- */
 
 /* Whether any lane is evaluated, as a scalar, for an access that all of them share. */
 static LLVMValueRef any_lane(cg_func *f)
 {
+    if (f->piece->sure)
+        return f->piece->sure;
     if (opjit_cg_lanes(f->piece->mask) == 1)
         return f->piece->mask;
     if (f->cpu->grid)
@@ -138,6 +142,18 @@ static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
         a->bits / 8);
 }
 
+/* Lane 0's address, or that of as many zeros where no lane is evaluated: then nothing has to be masked. */
+static LLVMValueRef sure_pointer(cg_func *f, const cg_access *a, int64_t step)
+{
+    char name[24];
+    const unsigned bytes = f->piece->lanes * (unsigned)step * a->bits / 8;
+    snprintf(name, sizeof(name), "zeros.%u", bytes);
+    LLVMValueRef zeros = LLVMGetNamedGlobal(f->module, name);
+    if (!zeros)
+        zeros = opjit_cg_constant_data(f, name, LLVMConstNull(LLVMArrayType2(f->type.i8, bytes)));
+    return LLVMBuildSelect(f->b, f->piece->sure, opjit_cg_lane0(f, a), zeros, "");
+}
+
 /* Floats stay floats, because most are computed with, and moves don't change them. */
 static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, uint32_t align)
 {
@@ -168,12 +184,17 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, opjit_cg_alignment(f, &a));
     }
+    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && f->piece->sure && !f->cpu->grid) {
+        LLVMValueRef p = sure_pointer(f, &a, step);
+        return step == 1 ? load_vector(f, node, p, opjit_cg_alignment(f, &a))
+                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p);
+    }
     if (affine && step == 1 && f->cpu->masked && f->cpu->masked(f->target, a.bits))
         return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
     if (affine && step > 1 && step <= CG_MOST_STEP && !masked)
-        return opjit_cg_load_picked(f, &a, (uint32_t)step);
+        return opjit_cg_load_picked(f, &a, (uint32_t)step, opjit_cg_lane0(f, &a));
     LLVMValueRef zipped = affine || masked ? NULL : opjit_cg_load_zipped(f, &a);
     if (zipped)
         return zipped;

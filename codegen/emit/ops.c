@@ -41,8 +41,14 @@ static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t 
 static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
 {
     cg_piece own;
-    where = opjit_cg_splat(f, opjit_cg_narrow(f, where), f->piece->lanes);
+    where = opjit_cg_narrow(f, where);
+    LLVMValueRef sure = opjit_cg_lanes(where) == 1 ? where : NULL;
+    where = opjit_cg_splat(f, where, f->piece->lanes);
     cg_piece_begin(f, &own);
+    if (sure && f->piece->sure)
+        f->piece->sure = LLVMBuildAnd(f->b, f->piece->sure, sure, "");
+    else
+        f->piece->sure = f->piece->mask ? NULL : sure;
     f->piece->mask = f->piece->mask ? LLVMBuildAnd(f->b, f->piece->mask, where, "") : where;
     opjit_cg_scope_push(f);
     LLVMValueRef v = emit_plain(f, arm, lanes, bits);

@@ -6,14 +6,14 @@
 
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
 
-/* Every second to fourth element: loads what is between the first lane and the last, and no more. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
+/* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first)
 {
     const uint32_t native = f->target->vector_bytes * 8 / a->bits,
                    lanes = f->piece->lanes < native ? f->piece->lanes : native;
     const uint32_t last = (lanes - 1) * step + 1 - lanes; /* where a load ends with the last lane */
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef first = opjit_cg_lane0(f, a), all[CG_MAX_LANES];
+    LLVMValueRef all[CG_MAX_LANES];
     for (uint32_t at = 0; at < f->piece->lanes; at += lanes) {
         LLVMValueRef parts[CG_MOST_STEP];
         uint32_t starts[CG_MOST_STEP];
