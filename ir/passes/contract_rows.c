@@ -17,6 +17,7 @@ enum {
     LEAST_WORK = 16 * 16 * 16, /* products of each: less is not worth the code */
     ENOUGH_ROWS = 32,          /* of a block, where more would make few blocks */
     ENOUGH_BLOCKS = 16,        /* for threads */
+    DEEPEST = 4,               /* definitions in each other that a factor of the second product is made of */
 };
 
 typedef struct products {
@@ -46,6 +47,17 @@ static bool reads_row(const ir_func *f, ir_ref statement, ir_ref load, uint32_t 
     return ir_operand(f, load, last) == opjit_ir_reduced(f, statement);
 }
 
+/* Whether the definition is none of the group, and reads none of it: one that is written where it is read, of others
+ * that were made before. */
+static bool is_apart(const products *a, uint32_t number, uint32_t depth)
+{
+    const item *x = &a->p->items[number];
+    bool apart = number < a->first || (!x->is_root && depth > 0);
+    for (uint32_t i = 0; i < x->site_count && apart && number >= a->first; i++)
+        apart = is_apart(a, a->p->sites[x->first_site + i].def, depth - 1);
+    return apart;
+}
+
 /* Whether the item is the second product: a factor is the last member's row, and nothing else of the group is read. */
 static bool is_second(const products *a, uint32_t number, int64_t length)
 {
@@ -64,7 +76,7 @@ static bool is_second(const products *a, uint32_t number, int64_t length)
         const bool own = (ir_operand(f, pair, 0) == s->load || ir_operand(f, pair, 1) == s->load) &&
                          reads_row(f, x->statement, s->load, last);
         found += own;
-        if (!own && s->def >= a->first)
+        if (!own && !is_apart(a, s->def, DEEPEST))
             return false;
     }
     return found == 1;

@@ -89,7 +89,8 @@ opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages)
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
-/* The output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
+/* The output, or definition with memory, that alone reads the reduction, element by element, and is the next root; 0:
+ * there is none. */
 uint32_t opjit_ir_output_of(const placer *p, uint32_t number)
 {
     const ir_func *f = p->f;
@@ -101,7 +102,8 @@ uint32_t opjit_ir_output_of(const placer *p, uint32_t number)
         return 0;
     const ir_node *n = ir_at(f, p->items[next].statement), *own = ir_at(f, x->statement);
     const ir_tensor *out = &f->tensors[n->ref], *t = &f->tensors[own->ref];
-    return n->op == IR_YIELD && n->kind == 0 && n->imm == 0 && out->rank == t->rank &&
+    const bool is_element = n->kind == 0 && (n->op == IR_DEF || (n->op == IR_YIELD && n->imm == 0));
+    return is_element && p->items[next].recurrence == 0 && out->rank == t->rank &&
                    memcmp(out->sizes, t->sizes, t->rank * sizeof *t->sizes) == 0
                ? next
                : 0;

@@ -71,7 +71,8 @@ uint32_t opjit_ir_group_contract_rows(placer *p, uint32_t first, block *stages);
 /* Whether the root, with the first dimensions of `first`, is a row's or reduces one; *length: the row's elements, as far
  * as they are known. */
 bool opjit_ir_fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length);
-/* place.c: the output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
+/* place.c: the output, or definition with memory, that alone reads the reduction, element by element, and is the next
+ * root; 0: there is none. */
 uint32_t opjit_ir_output_of(const placer *p, uint32_t number);
 /* A product of two matrices, and the output that alone reads it. */
 uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);

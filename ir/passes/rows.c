@@ -218,10 +218,10 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     const ir_ref k = ir_at(f, loop)->ref;
     set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);
-    if (m->outside) {
+    if (m->outside)
         store(s, &inside, tensor, value, k);
-    }
-    if (ir_at(f, m->statement)->op == IR_DEF)
+    const bool is_own = s->own != NULL && s->own->tensor == tensor; /* behind the last member nothing else reads it */
+    if (ir_at(f, m->statement)->op == IR_DEF && (is_own || !m->outside || m + 1 < s->r->members + s->r->count))
         keep_row(s, &inside, tensor, value, k, length);
     opjit_ir_block_add(f, &s->body, loop);
 }

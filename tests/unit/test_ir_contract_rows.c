@@ -23,6 +23,7 @@ typedef struct attention {
     bool half;    /* inputs are f16 */
     bool bias;    /* the output is max(result + bias[column], 0) */
     bool weights; /* are an output, too */
+    bool late;    /* values are computed by a definition between the products */
     bool wild;    /* values that are not numbers, infinite, or -0 */
     bool tiny;    /* values so small that products with most weights are 0, most of them -0 */
     ir_tiles tiles;
@@ -45,6 +46,7 @@ static attention draw_attention(test_random *r)
     a.half = test_random_chance(r, 20);
     a.bias = test_random_chance(r, 30);
     a.weights = test_random_chance(r, 15);
+    a.late = test_random_chance(r, 30);
     a.wild = test_random_chance(r, 30);
     a.tiny = test_random_chance(r, 20);
     a.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
@@ -112,9 +114,15 @@ static void write_text(const attention *a, rt_bytes *text)
                           a->batch, a->queries, a->keys, a->size, a->block);
     opjit_rt_bytes_printf(text, "%s%%q[%%h,%%i,%%d%s, %s%%k[%%h,%%j,%%d%s)\n", open, close, open, close);
     write_softmax(a, text);
+    if (a->late) {
+        opjit_rt_bytes_printf(text, " def %%u: f32[%d,%d,%d] (%%h8,%%g8,%%j8) = neg(%s%%v[%%h8,%%g8,%%j8%s)\n", a->batch,
+                              a->keys, a->values, open, close);
+        open = "load ";
+        close = "]";
+    }
     opjit_rt_bytes_printf(text, " def %%r: f32[%d,%d,%d] (%%h5,%%i5,%%j5) = reduce dot %%g in 0..%d block %d: pair(",
                           a->batch, a->queries, a->values, a->keys, a->block);
-    opjit_rt_bytes_printf(text, "load %%w[%%h5,%%i5,%%g], %s%%v[%%h5,%%g,%%j5%s)\n", open, close);
+    opjit_rt_bytes_printf(text, "load %%w[%%h5,%%i5,%%g], %s%%%c[%%h5,%%g,%%j5%s)\n", open, a->late ? 'u' : 'v', close);
     opjit_rt_bytes_printf(text, " yield %%y (%%h6,%%i6,%%j6) = %sload %%r[%%h6,%%i6,%%j6]%s\n",
                           a->bias ? "max(add(" : "", a->bias ? ", load %b[0,%j6]), f32 0x0p+0)" : "");
     if (a->weights)
