@@ -127,8 +127,8 @@ static opjit_status give_series(onnx_import *m, onnx_call *c, uint32_t i, series
     }
     for (uint32_t d = 0; d <= first->rank; d++)
         dims[d] = d == axis ? 1 : first->dims[d - (d > axis)];
-    if (constant) {
-        const uint64_t bytes = opjit_onnx_elements_of(first) * opjit_rt_dtype_size(opjit_onnx_dtype(first->type));
+    const uint64_t bytes = opjit_onnx_elements_of(first) * opjit_rt_dtype_size(opjit_onnx_dtype(first->type));
+    if (constant && bytes <= ONNX_NUMBERS) { /* few, as shapes are */
         uint8_t *const data = opjit_onnx_memory(m, bytes * s->count);
         for (uint64_t k = 0; k < s->count && data != NULL; k++) {
             const void *const one = opjit_onnx_data(m, &s->values[k]);
