@@ -18,9 +18,9 @@
 
 /* Keys for each one wanted from which on they are ranked in blocks. */
 #define BLOCKS_FROM 64
-/* Elements from which on they are sorted in columns, and how many of these. */
-#define COLUMNS_FROM 64
+/* How many columns are sorted side by side, and the elements from which on those of few rows are. */
 #define COLUMNS 16
+#define COLUMNS_FROM 64
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
@@ -69,16 +69,17 @@ ir_ref opjit_fe_ranking_last(const ranking *r, ir_ref statement)
     return r->l->f->failed ? 0 : opjit_ir_coordinate(r->l->f, statement, 1);
 }
 
-ir_ref opjit_fe_ranking_load(const ranking *r, ir_ref def, ir_ref statement, ir_ref last)
+static ir_ref load_in(const ranking *r, ir_ref def, ir_ref row, ir_ref last)
 {
     ir_func *f = r->l->f;
-    ir_ref at[2];
+    const ir_ref at[2] = { row, last };
 
-    if (f->failed)
-        return 0;
-    at[0] = opjit_ir_coordinate(f, statement, 0);
-    at[1] = last;
-    return opjit_ir_load(f, ir_at(f, def)->ref, at);
+    return f->failed ? 0 : opjit_ir_load(f, ir_at(f, def)->ref, at);
+}
+
+ir_ref opjit_fe_ranking_load(const ranking *r, ir_ref def, ir_ref statement, ir_ref last)
+{
+    return r->l->f->failed ? 0 : load_in(r, def, opjit_ir_coordinate(r->l->f, statement, 0), last);
 }
 
 /* The one element that a row of `def` has. */
@@ -108,22 +109,54 @@ static ir_ref count_keys(const ranking *r, ir_ref keys, uint64_t size, ir_op op,
     return counted;
 }
 
-/* The least of the `count` greatest keys of each row. */
+/* The least of the `count` greatest keys of each row, which are IR_U32 below 2^bits. */
+static ir_ref least_of(const ranking *r, ir_ref keys, uint32_t bits, uint64_t size, uint64_t count)
+{
+    ir_func *f = r->l->f;
+    ir_ref least = opjit_fe_ranking_def(r, IR_U32, 1);
+
+    opjit_fe_set(r->l, least, number(f, IR_U32, 0));
+    for (uint32_t bit = bits; bit-- > 0 && !f->failed;) {
+        const ir_ref tried = opjit_fe_ranking_def(r, IR_U32, 1);
+        opjit_fe_set(r->l, tried,
+                     op2(f, IR_OR, IR_U32, load_one(r, least, tried), number(f, IR_U32, UINT64_C(1) << bit)));
+        const ir_ref counted = count_keys(r, keys, size, IR_LE, tried), next = opjit_fe_ranking_def(r, IR_U32, 1);
+        const ir_ref enough = op2(f, IR_LE, IR_BOOL, number(f, IR_U32, count), load_one(r, counted, next));
+        opjit_fe_set(r->l, next, choose(f, IR_U32, enough, load_one(r, tried, next), load_one(r, least, next)));
+        least = next;
+    }
+    return least;
+}
+
+/* A half of a key of 64 bits. */
+static ir_ref half_of(ir_func *f, ir_ref key, bool high)
+{
+    return ir_expr1(f, IR_CAST, IR_U32, high ? op2(f, IR_SHR, IR_U64, key, number(f, IR_U64, 32)) : key);
+}
+
+/* The least of the `count` greatest keys.  Of keys of 64 bits the upper half is found first; then keys with a greater
+ * one count as if their lower half were the greatest, and those with a less one as 0. */
 static ir_ref least_chosen(const ranking *r, ir_ref keys, uint64_t size, uint64_t count)
 {
     ir_func *f = r->l->f;
-    ir_ref least = opjit_fe_ranking_def(r, r->type, 1);
 
-    opjit_fe_set(r->l, least, number(f, r->type, 0));
-    for (uint32_t bit = r->bits; bit-- > 0 && !f->failed;) {
-        const ir_ref tried = opjit_fe_ranking_def(r, r->type, 1);
-        opjit_fe_set(r->l, tried,
-                     op2(f, IR_OR, r->type, load_one(r, least, tried), number(f, r->type, UINT64_C(1) << bit)));
-        const ir_ref counted = count_keys(r, keys, size, IR_LE, tried), next = opjit_fe_ranking_def(r, r->type, 1);
-        const ir_ref enough = op2(f, IR_LE, IR_BOOL, number(f, IR_U32, count), load_one(r, counted, next));
-        opjit_fe_set(r->l, next, choose(f, r->type, enough, load_one(r, tried, next), load_one(r, least, next)));
-        least = next;
-    }
+    if (r->type == IR_U32)
+        return least_of(r, keys, r->bits, size, count);
+    const ir_ref upper = opjit_fe_ranking_def(r, IR_U32, size);
+    const ir_ref whole = opjit_fe_ranking_load(r, keys, upper, opjit_fe_ranking_last(r, upper));
+    opjit_fe_set(r->l, upper, f->failed ? 0 : half_of(f, whole, true));
+    const ir_ref limit = least_of(r, upper, 32, size, count), lower = opjit_fe_ranking_def(r, IR_U32, size);
+    const ir_ref key = opjit_fe_ranking_load(r, keys, lower, opjit_fe_ranking_last(r, lower)),
+                 own = f->failed ? 0 : half_of(f, key, true), same = f->failed ? 0 : load_one(r, limit, lower);
+    const ir_ref equal = choose(f, IR_U32, op2(f, IR_EQ, IR_BOOL, own, same), half_of(f, key, false),
+                                number(f, IR_U32, 0));
+    opjit_fe_set(r->l, lower,
+                 choose(f, IR_U32, op2(f, IR_LT, IR_BOOL, same, own), number(f, IR_U32, UINT32_MAX), equal));
+    const ir_ref low = least_of(r, lower, 32, size, count), least = opjit_fe_ranking_def(r, IR_U64, 1);
+    const ir_ref high = ir_expr1(f, IR_CAST, IR_U64, load_one(r, limit, least));
+    opjit_fe_set(r->l, least,
+                 op2(f, IR_OR, IR_U64, op2(f, IR_SHL, IR_U64, high, number(f, IR_U64, 32)),
+                     ir_expr1(f, IR_CAST, IR_U64, load_one(r, low, least))));
     return least;
 }
 
@@ -144,20 +177,24 @@ static ir_ref run(const ranking *r, ir_ref keys, uint64_t size, ir_ref least)
     return sums;
 }
 
-/* How many of a row's keys up to place `last` are chosen; above: of the whole row, the number of keys above the least
+/* How many of a row's keys up to each place are chosen; above: of the whole row, the number of keys above the least
  * chosen one. */
-static ir_ref chosen_until(const ranking *r, ir_ref sums, ir_ref above, ir_ref statement, ir_ref last, uint64_t count)
+static ir_ref chosen_until(const ranking *r, ir_ref sums, ir_ref above, uint64_t size, uint64_t count)
 {
     ir_func *f = r->l->f;
-    const ir_ref both = opjit_fe_ranking_load(r, sums, statement, last);
-    const ir_ref greater = ir_expr1(f, IR_CAST, IR_U32, op2(f, IR_SHR, IR_U64, both, number(f, IR_U64, 32)));
-    const ir_ref room = op2(f, IR_SUB, IR_U32, number(f, IR_U32, count), load_one(r, above, statement));
+    const ir_ref until = opjit_fe_ranking_def(r, IR_U32, size);
+    const ir_ref both = opjit_fe_ranking_load(r, sums, until, opjit_fe_ranking_last(r, until));
 
-    return op2(f, IR_ADD, IR_U32, greater, op2(f, IR_MIN, IR_U32, ir_expr1(f, IR_CAST, IR_U32, both), room));
+    if (f->failed)
+        return 0;
+    const ir_ref room = op2(f, IR_SUB, IR_U32, number(f, IR_U32, count), load_one(r, above, until));
+    opjit_fe_set(r->l, until,
+                 op2(f, IR_ADD, IR_U32, half_of(f, both, true), op2(f, IR_MIN, IR_U32, half_of(f, both, false), room)));
+    return until;
 }
 
 /* Where the chosen keys are: of each one's number, how many places have at most as many chosen ones up to them. */
-static ir_ref find_chosen(const ranking *r, ir_ref sums, ir_ref above, uint64_t size, uint64_t count)
+static ir_ref find_chosen(const ranking *r, ir_ref until, uint64_t size, uint64_t count)
 {
     ir_func *f = r->l->f;
     ir_ref place = opjit_fe_ranking_def(r, IR_U32, count);
@@ -170,7 +207,7 @@ static ir_ref find_chosen(const ranking *r, ir_ref sums, ir_ref above, uint64_t 
         const ir_ref next = opjit_fe_ranking_def(r, IR_U32, count), own = opjit_fe_ranking_last(r, next),
                      before = opjit_fe_ranking_load(r, place, next, own);
         const ir_ref last = moves_add(f, ir_expr1(f, IR_TO_INDEX, IR_INDEX, before), (int64_t)step - 1);
-        const ir_ref chosen = chosen_until(r, sums, above, next, opjit_fe_inside(f, last, size), count);
+        const ir_ref chosen = opjit_fe_ranking_load(r, until, next, opjit_fe_inside(f, last, size));
         const ir_ref behind = op2(f, IR_LE, IR_BOOL, chosen, ir_expr1(f, IR_ELEM, IR_U32, own));
         opjit_fe_set(
             r->l, next,
@@ -257,15 +294,18 @@ ir_ref opjit_fe_ranking_select(const ranking *r, ir_ref keys, uint64_t size, uin
     if (size / count >= BLOCKS_FROM && size >= BLOCKS_FROM * BLOCKS_FROM)
         return select_in_blocks(r, keys, size, count);
     const ir_ref least = least_chosen(r, keys, size, count);
-    return find_chosen(r, run(r, keys, size, least), count_keys(r, keys, size, IR_LT, least), size, count);
+    const ir_ref sums = run(r, keys, size, least), above = count_keys(r, keys, size, IR_LT, least);
+    return find_chosen(r, chosen_until(r, sums, above, size, count), size, count);
 }
 
 /* --- order -------------------------------------------------------------------------------------------------------- */
 
-/* A network of `columns` columns of `length` elements, of which each is sorted before they are merged; the elements at
- * one place of all columns are side by side in memory, so that all columns are sorted at a time. */
+/* A network of `columns` columns of `length` elements: the elements at one place of all columns are side by side in
+ * memory, so that all columns are sorted at a time.  They are rows of their own, `rows` times as many, or columns of
+ * one row, which are merged when each is sorted. */
 typedef struct network {
     uint64_t rows, columns, length;
+    bool merges;
 } network;
 
 /* A step of a network: its elements as a row-major box, in one dimension of which, of size 2, partners lie; in other
@@ -326,7 +366,7 @@ static ir_ref exchange(const ranking *r, ir_ref before, const box *b)
 /* The bitonic network: the elements of each row of `all` in descending order. */
 static ir_ref sort_network(const ranking *r, ir_ref all, const network *n)
 {
-    const uint64_t size = n->columns * n->length;
+    const uint64_t size = n->merges ? n->columns * n->length : n->length;
 
     for (uint64_t half = 1; half < size; half *= 2)
         for (uint64_t apart = half; apart > 0 && !r->l->f->failed; apart /= 2) {
@@ -336,31 +376,52 @@ static ir_ref sort_network(const ranking *r, ir_ref all, const network *n)
     return all;
 }
 
-/* The least network for a row of `size` elements. */
+/* The least network for rows of `size` elements. */
 static network network_of(const ranking *r, uint64_t size)
 {
-    network n = { r->rows->sizes[0], 1, opjit_fe_ranking_padded(size) };
+    const uint64_t rows = r->rows->sizes[0], padded = opjit_fe_ranking_padded(size);
 
-    if (n.length >= COLUMNS_FROM) {
-        n.columns = COLUMNS;
-        n.length /= COLUMNS;
-    }
-    return n;
+    if (rows >= COLUMNS)
+        return (network){ (rows + COLUMNS - 1) / COLUMNS, COLUMNS, padded, false };
+    if (padded >= COLUMNS_FROM)
+        return (network){ rows, COLUMNS, padded / COLUMNS, true };
+    return (network){ rows, 1, padded, true };
+}
+
+/* A definition of a network's elements: the row that an element is of, and its number there. */
+static ir_ref network_def(const ranking *r, const network *n, ir_ref *row, ir_ref *number)
+{
+    ir_func *f = r->l->f;
+    const fe_tensor merged = { .rank = 2, .sizes = { n->rows, n->columns * n->length } },
+                    apart = { .rank = 3, .sizes = { n->rows, n->length, n->columns } };
+    const ir_ref def = opjit_fe_def_to(r->l, IR_U64, n->merges ? &merged : &apart);
+
+    *row = *number = 0;
+    if (f->failed)
+        return 0;
+    *row = opjit_ir_coordinate(f, def, 0);
+    *number = opjit_ir_coordinate(f, def, 1);
+    if (!n->merges)
+        *row = opjit_fe_inside(f,
+                               op2(f, IR_IADD, IR_INDEX, moves_mul(f, *row, (int64_t)n->columns),
+                                   opjit_ir_coordinate(f, def, 2)),
+                               r->rows->sizes[0]);
+    return def;
 }
 
 /* Element j in the order that a network has made, for a statement with one element for each. */
 static ir_ref sorted_at(const ranking *r, ir_ref sorted, const network *n, ir_ref statement)
 {
     ir_func *f = r->l->f;
-    const fe_tensor row_of = { .rank = 2, .sizes = { n->rows, n->columns * n->length } };
+    const fe_tensor shape = { .rank = 3, .sizes = { n->rows, n->length, n->columns } };
 
     if (f->failed)
         return 0;
-    const ir_ref own = opjit_fe_ranking_last(r, statement), length = opjit_ir_index(f, (int64_t)n->length);
-    const ir_ref row = moves_mul(f, op2(f, IR_IMOD, IR_INDEX, own, length), (int64_t)n->columns);
-    const ir_ref at[2] = { opjit_ir_coordinate(f, statement, 0),
-                           op2(f, IR_IADD, IR_INDEX, row, op2(f, IR_IDIV, IR_INDEX, own, length)) };
-    return opjit_ir_load(f, view_of(f, sorted, &row_of), at);
+    const ir_ref row = opjit_ir_coordinate(f, statement, 0), own = opjit_fe_ranking_last(r, statement),
+                 length = opjit_ir_index(f, (int64_t)n->length), columns = opjit_ir_index(f, (int64_t)n->columns);
+    const ir_ref merged[] = { row, op2(f, IR_IMOD, IR_INDEX, own, length), op2(f, IR_IDIV, IR_INDEX, own, length) },
+                 apart[] = { op2(f, IR_IDIV, IR_INDEX, row, columns), own, op2(f, IR_IMOD, IR_INDEX, row, columns) };
+    return opjit_ir_load(f, view_of(f, sorted, &shape), n->merges ? merged : apart);
 }
 
 uint64_t opjit_fe_ranking_padded(uint64_t size)
@@ -378,13 +439,13 @@ static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shi
 {
     ir_func *f = r->l->f;
     const network n = network_of(r, size);
-    const uint64_t padded = n.columns * n.length;
-    const ir_ref all = opjit_fe_ranking_def(r, IR_U64, padded), own = opjit_fe_ranking_last(r, all);
+    ir_ref row, own;
+    const ir_ref all = network_def(r, &n, &row, &own);
     if (f->failed)
         return 0;
     const ir_ref j = opjit_fe_inside(f, own, size);
-    const ir_ref at = given == 0 ? j : opjit_fe_ranking_index(f, opjit_fe_ranking_load(r, given, all, j), size);
-    ir_ref key = opjit_fe_ranking_load(r, keys, all, at);
+    const ir_ref at = given == 0 ? j : opjit_fe_ranking_index(f, load_in(r, given, row, j), size);
+    ir_ref key = load_in(r, keys, row, at);
     if (r->type == IR_U64)
         key = ir_expr1(f, IR_CAST, IR_U32, op2(f, IR_SHR, IR_U64, key, number(f, IR_U64, shift)));
     key = op2(f, IR_SHL, IR_U64, ir_expr1(f, IR_CAST, IR_U64, key), number(f, IR_U64, 32));

@@ -3,7 +3,10 @@
  * loops. */
 #include "ir/passes/scheduler.h"
 
-enum { STREAM_COST = 8 }; /* of a body that takes less time than its memory, so that the round's own work is visible */
+enum {
+    STREAM_COST = 8, /* of a body that takes less time than its memory, so that the round's own work is visible */
+    WAIT_COST = 3    /* of a body that takes less time than a round waits for the sums of the previous one */
+};
 
 static bool store_past_caches(scheduler *s, ir_ref store)
 {
@@ -47,10 +50,11 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
     /* Four copies take longer to compile than two, which pays where rounds of mathematical functions become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost <= 24);
     const bool streams = w->store != 0 && s->beyond_caches && cost <= STREAM_COST;
+    const bool waits = w->update && cost <= WAIT_COST && vectors >= 32;
     int64_t unroll = cost >= SPELLED_OUT    ? MAX_UNROLL
                      : stores               ? (lone ? LONE_UNROLL : STORE_UNROLL)
                      : whole                ? MAX_UNROLL
-                     : cost <= 1 || streams ? 8
+                     : cost <= 1 || streams || waits ? 8
                      : few                  ? 4
                      : cost <= 24           ? 2
                                             : 1;

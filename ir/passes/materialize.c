@@ -11,7 +11,7 @@
 
 enum {
     CHEAP = 12,         /* operations on elements that may be computed again */
-    MAX_INSTANCES = 32, /* of a cheap definition in all stages */
+    MAX_INSTANCES = 16, /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
     SET_BYTES = 1024,   /* lines at this distance are in few sets of a cache */
     APART_BYTES = 64,

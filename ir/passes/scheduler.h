@@ -45,7 +45,8 @@ typedef struct chain {
 
 /* What a loop with vectors does. */
 typedef struct work {
-    ir_ref store;     /* its only statement; 0: there is more */
+    ir_ref store;     /* its only statement; 0: there is more, or another one */
+    bool update;      /* its only statement is one of an accumulator */
     uint32_t size;    /* bytes of the largest element that it stores or accumulates */
     uint32_t cost;    /* operations on elements */
     bool math;        /* mathematical functions are among them */

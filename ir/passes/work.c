@@ -76,7 +76,8 @@ static bool is_part_of_growth(const ir_func *f, ir_ref r)
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
 {
     const ir_ref first = ir_at(f, loop)->body, var = ir_at(f, loop)->ref, only = ir_only(f, first);
-    *out = (work){ .store = only != 0 && ir_at(f, only)->op == IR_STORE ? only : 0 };
+    *out = (work){ .store = only != 0 && ir_at(f, only)->op == IR_STORE ? only : 0,
+                   .update = only != 0 && ir_at(f, only)->op == IR_UPD };
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
         if (!makes_vectors(f, s, var, out))
             return false;
