@@ -53,18 +53,11 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
 
 /* --- formula ------------------------------------------------------------------------------------------------------ */
 
-/* Element at[3] of a gate in the products. */
-static ir_ref product_at(recurrent *r, ir_ref product, const ir_ref at[4], uint64_t gate)
-{
-    const ir_ref offset = opjit_ir_index(r->e.f, (int64_t)(gate * r->hidden));
-    const ir_ref own = ir_expr2(r->e.f, IR_IADD, IR_INDEX, at[3], offset);
-    return opjit_fe_recurrent_at(r, product, (ir_ref[]){ at[0], at[1], at[2], own });
-}
-
 /* z or r */
 static ir_ref gate_at(recurrent *r, ir_ref product, const ir_ref at[4], uint64_t gate)
 {
-    ir_ref x = op2(&r->e, IR_ADD, opjit_fe_recurrent_weighted(r, at, gate), product_at(r, product, at, gate));
+    ir_ref x = op2(&r->e, IR_ADD, opjit_fe_recurrent_weighted(r, at, gate),
+                   opjit_fe_recurrent_gate_at(r, product, at, gate));
     x = opjit_fe_recurrent_plus(r, x, opjit_fe_recurrent_bias(r, at, gate));
     x = opjit_fe_recurrent_plus(r, x, opjit_fe_recurrent_bias(r, at, GATES + gate));
     return opjit_fe_recurrent_function(r, F, x, at);
@@ -89,7 +82,7 @@ static ir_ref candidate_at(recurrent *r, ir_ref product, ir_ref reset, const ir_
         x = op2(&r->e, IR_ADD, weighted, opjit_fe_recurrent_at(r, reset, at));
         x = opjit_fe_recurrent_plus(r, x, bias);
     } else {
-        x = opjit_fe_recurrent_plus(r, product_at(r, product, at, H), bias);
+        x = opjit_fe_recurrent_plus(r, opjit_fe_recurrent_gate_at(r, product, at, H), bias);
         x = op2(&r->e, IR_ADD, weighted, op2(&r->e, IR_MUL, gate_at(r, product, at, R), x));
     }
     return opjit_fe_recurrent_function(r, G, opjit_fe_recurrent_plus(r, x, opjit_fe_recurrent_bias(r, at, H)), at);

@@ -5,6 +5,7 @@
  *     c = g(clip(X * Wc^T + H * Rc^T + Wbc + Rbc))
  *     the new C = f . C + i . c; with CoupleInputForget f is 1 - i
  *     o = f(clip(X * Wo^T + H * Ro^T + Po . the new C + Wbo + Rbo)), as ONNX has it; the new H = o . h(the new C) */
+#include "frontend/ops/moves.h"
 #include "frontend/ops/recurrent.h"
 
 #define LSTM DML_LSTM_OPERATOR_DESC
@@ -77,10 +78,10 @@ static ir_ref clip(const recurrent *r, ir_ref x)
 static ir_ref peephole(recurrent *r, const ir_ref at[4], uint64_t gate, ir_ref cell)
 {
     ir_func *f = r->e.f;
-    const ir_ref zero_ = opjit_ir_index(f, 0), offset = opjit_ir_index(f, (int64_t)(gate * r->hidden));
+    const ir_ref zero_ = opjit_ir_index(f, 0);
     if (!r->l->op->inputs[PEEPHOLE].present || gate >= PEEPHOLES || f->failed)
         return 0;
-    const ir_ref own = ir_expr2(f, IR_IADD, IR_INDEX, at[3], offset);
+    const ir_ref own = moves_add(f, at[3], (int64_t)(gate * r->hidden));
     ir_ref weight = opjit_ir_load(f, r->l->inputs[PEEPHOLE], (ir_ref[]){ zero_, zero_, at[1], own });
     if (!f->failed && ir_at(f, weight)->type != IR_F32)
         weight = cast_to(&r->e, IR_F32, weight);
@@ -89,10 +90,8 @@ static ir_ref peephole(recurrent *r, const ir_ref at[4], uint64_t gate, ir_ref c
 
 static ir_ref gate_at(recurrent *r, ir_ref product, const ir_ref at[4], uint64_t gate, ir_ref cell)
 {
-    ir_func *f = r->e.f;
-    const ir_ref offset = opjit_ir_index(f, (int64_t)(gate * r->hidden));
-    const ir_ref own[4] = { at[0], at[1], at[2], ir_expr2(f, IR_IADD, IR_INDEX, at[3], offset) };
-    ir_ref x = op2(&r->e, IR_ADD, opjit_fe_recurrent_weighted(r, at, gate), opjit_fe_recurrent_at(r, product, own));
+    ir_ref x = op2(&r->e, IR_ADD, opjit_fe_recurrent_weighted(r, at, gate),
+                   opjit_fe_recurrent_gate_at(r, product, at, gate));
     x = opjit_fe_recurrent_plus(r, x, peephole(r, at, gate, cell));
     x = opjit_fe_recurrent_plus(r, x, opjit_fe_recurrent_bias(r, at, gate));
     x = opjit_fe_recurrent_plus(r, x, opjit_fe_recurrent_bias(r, at, GATES + gate));

@@ -130,6 +130,12 @@ ir_ref opjit_fe_recurrent_at(recurrent *r, ir_ref def, const ir_ref at[4])
     return opjit_fe_value_at(r->l, def, 0, at);
 }
 
+ir_ref opjit_fe_recurrent_gate_at(recurrent *r, ir_ref def, const ir_ref at[4], uint64_t gate)
+{
+    const ir_ref own = moves_add(r->e.f, at[3], (int64_t)(gate * r->hidden));
+    return opjit_fe_recurrent_at(r, def, (ir_ref[]){ at[0], at[1], at[2], own });
+}
+
 ir_ref opjit_fe_recurrent_plus(const recurrent *r, ir_ref a, ir_ref b)
 {
     return b == 0 ? a : op2(&r->e, IR_ADD, a, b);
@@ -171,8 +177,8 @@ ir_ref opjit_fe_recurrent_weighted(recurrent *r, const ir_ref at[4], uint64_t ga
     ir_func *f = r->e.f;
     const ir_ref time = other(r, at[0], at[1], at[2]);
     const ir_ref row = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, time, (int64_t)r->batch), at[2]);
-    return opjit_fe_recurrent_at(r, r->weighted,
-                                 (ir_ref[]){ opjit_ir_index(f, 0), at[1], row, moves_add(f, at[3], (int64_t)(gate * r->hidden)) });
+    const ir_ref own[] = { opjit_ir_index(f, 0), at[1], row, at[3] };
+    return opjit_fe_recurrent_gate_at(r, r->weighted, own, gate);
 }
 
 ir_ref opjit_fe_recurrent_bias(recurrent *r, const ir_ref at[4], uint64_t gate)

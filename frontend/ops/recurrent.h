@@ -48,6 +48,8 @@ ir_ref opjit_fe_recurrent_state(recurrent *r, uint32_t input);
 ir_ref opjit_fe_recurrent_product(recurrent *r, ir_ref values, uint64_t first, uint64_t gates);
 /* The element of a definition at these coordinates. */
 ir_ref opjit_fe_recurrent_at(recurrent *r, ir_ref def, const ir_ref at[4]);
+/* Element at[3] of a gate in a definition of all gates beside each other. */
+ir_ref opjit_fe_recurrent_gate_at(recurrent *r, ir_ref def, const ir_ref at[4], uint64_t gate);
 /* Element at[3] of a gate: X * W^T there, and its bias Wb or, with `gates` more, Rb; 0 without a bias. */
 ir_ref opjit_fe_recurrent_weighted(recurrent *r, const ir_ref at[4], uint64_t gate);
 ir_ref opjit_fe_recurrent_bias(recurrent *r, const ir_ref at[4], uint64_t gate);
