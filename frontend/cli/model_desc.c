@@ -76,7 +76,7 @@ static opjit_status read_sizes(cli_model *m, const json_value *json, DML_BUFFER_
     return OPJIT_OK;
 }
 
-static opjit_status read_tensor(cli_model *m, const json_value *json, DML_TENSOR_DESC *out)
+static opjit_status read_tensor(cli_model *m, const json_value *json, void *out)
 {
     const json_value *wrapped = opjit_cli_json_get(json, "Desc"), *type = opjit_cli_json_get(json, "Type"), *member;
     DML_BUFFER_TENSOR_DESC *t = ARENA_NEW(&m->arena, DML_BUFFER_TENSOR_DESC);
@@ -101,21 +101,23 @@ static opjit_status read_tensor(cli_model *m, const json_value *json, DML_TENSOR
     TRY(opjit_cli_uint_member(m, json, "TotalTensorSizeInBytes", UINT64_MAX, 0, &t->TotalTensorSizeInBytes));
     TRY(opjit_cli_uint_member(m, json, "GuaranteedBaseOffsetAlignment", UINT32_MAX, 0, &alignment));
     t->GuaranteedBaseOffsetAlignment = (uint32_t)alignment;
-    *out = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, t };
+    *(DML_TENSOR_DESC *)out = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, t };
     return OPJIT_OK;
 }
 
-static opjit_status read_tensors(cli_model *m, const json_value *json, const void **out, uint32_t *out_count)
+/* The structures of `size` bytes that the elements of an array describe, or that one value describes. */
+static opjit_status read_each(cli_model *m, const json_value *json, size_t size,
+                              opjit_status (*read)(cli_model *, const json_value *, void *), const void **out,
+                              uint32_t *out_count)
 {
     const bool array = json->kind == JSON_ARRAY;
     const uint32_t count = array ? json->count : 1;
-    DML_TENSOR_DESC *tensors = ARENA_ARRAY(&m->arena, DML_TENSOR_DESC, count + 1);
-    uint32_t i = 0;
-    if (tensors == NULL)
+    uint8_t *const all = opjit_rt_arena_allocate(&m->arena, (size_t)count + 1, size), *at = all;
+    if (all == NULL)
         return opjit_cli_no_memory(m, json);
-    for (const json_value *v = array ? json->first : json; v != NULL; v = array ? v->next : NULL)
-        TRY(read_tensor(m, v, &tensors[i++]));
-    *out = tensors;
+    for (const json_value *v = array ? json->first : json; v != NULL; v = array ? v->next : NULL, at += size)
+        TRY(read(m, v, at));
+    *out = all;
     *out_count = count;
     return OPJIT_OK;
 }
@@ -212,7 +214,7 @@ static opjit_status read_size_2d(cli_model *m, const json_value *json, DML_SIZE_
     return OPJIT_OK;
 }
 
-static opjit_status read_activation(cli_model *m, const json_value *json, DML_OPERATOR_DESC *out)
+static opjit_status read_activation(cli_model *m, const json_value *json, void *out)
 {
     const json_value *type, *wrapped = opjit_cli_json_get(json, "Desc");
     desc_reader r = { .m = m, .fused = true };
@@ -226,23 +228,7 @@ static opjit_status read_activation(cli_model *m, const json_value *json, DML_OP
     if (r.desc == NULL)
         return opjit_cli_no_memory(m, json);
     TRY(read_fields(&r));
-    *out = (DML_OPERATOR_DESC){ r.def->type, r.desc };
-    return OPJIT_OK;
-}
-
-/* An array of activations, or one. */
-static opjit_status read_activations(cli_model *m, const json_value *json, const void **out, uint32_t *out_count)
-{
-    const bool array = json->kind == JSON_ARRAY;
-    const uint32_t count = array ? json->count : 1;
-    DML_OPERATOR_DESC *activations = ARENA_ARRAY(&m->arena, DML_OPERATOR_DESC, count + 1);
-    uint32_t i = 0;
-    if (activations == NULL)
-        return opjit_cli_no_memory(m, json);
-    for (const json_value *v = array ? json->first : json; v != NULL; v = array ? v->next : NULL)
-        TRY(read_activation(m, v, &activations[i++]));
-    *out = activations;
-    *out_count = count;
+    *(DML_OPERATOR_DESC *)out = (DML_OPERATOR_DESC){ r.def->type, r.desc };
     return OPJIT_OK;
 }
 
@@ -291,11 +277,11 @@ static opjit_status read_array(const desc_reader *r, const cli_field *field, con
     case OPJIT_FIELD_FLOAT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_FLOAT32, &words, &count)); break;
     case OPJIT_FIELD_ACTIVATIONS:
         TRY(need_array(r->m, json));
-        TRY(read_activations(r->m, json, &data, &count));
+        TRY(read_each(r->m, json, sizeof(DML_OPERATOR_DESC), read_activation, &data, &count));
         break;
     default:
         TRY(need_array(r->m, json));
-        TRY(read_tensors(r->m, json, &data, &count));
+        TRY(read_each(r->m, json, sizeof(DML_TENSOR_DESC), read_tensor, &data, &count));
         break;
     }
     if (words != NULL)
@@ -327,14 +313,14 @@ static opjit_status read_field(const desc_reader *r, const cli_field *field, con
     case OPJIT_FIELD_OUTPUT:
         if (json->kind == JSON_ARRAY)
             return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s is one tensor, not an array", field->name);
-        TRY(read_tensors(r->m, json, &pointer, &count));
+        TRY(read_each(r->m, json, sizeof(DML_TENSOR_DESC), read_tensor, &pointer, &count));
         break;
     case OPJIT_FIELD_SCALE_BIAS: TRY(read_scale_bias(r->m, json, &pointer)); break;
     case OPJIT_FIELD_ACTIVATION:
         if (json->kind == JSON_ARRAY)
             return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s is one activation, not an array",
                                   field->name);
-        TRY(read_activations(r->m, json, &pointer, &count));
+        TRY(read_each(r->m, json, sizeof(DML_OPERATOR_DESC), read_activation, &pointer, &count));
         break;
     case OPJIT_FIELD_INPUTS:
     case OPJIT_FIELD_OUTPUTS:
