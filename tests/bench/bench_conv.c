@@ -195,17 +195,11 @@ int main(int argc, char **argv)
 {
     report r;
     opjit_context *context = NULL;
-    opjit_error error;
-    const int status = report_options(&r, argc, argv);
+    const int status = report_open(&r, "conv", argc, argv, &context);
     if (status != 0)
         return status;
-    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK) {
-        fprintf(stderr, "bench_conv: %s\n", error.message);
-        return 1;
-    }
     const bool wide = strstr(opjit_context_target(context), "x86-64-v4") != NULL;
     conv_peers_open(wide);
-    report_begin(&r, "conv", opjit_context_target(context));
     bool ok = true;
     for (size_t i = 0; i < sizeof layers / sizeof *layers && ok; i++)
         if ((layers[i].quick || !r.quick) && report_wants(&r, layers[i].name))

@@ -227,17 +227,9 @@ int main(int argc, char **argv)
 {
     report r;
     opjit_context *context = NULL;
-    opjit_error error;
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    const int status = report_options(&r, argc, argv);
+    const int status = report_open(&r, "recurrent", argc, argv, &context);
     if (status != 0)
         return status;
-    options.target = getenv("OPJIT_BENCH_TARGET");
-    if (opjit_context_create(&options, &context, &error) != OPJIT_OK) {
-        fprintf(stderr, "bench_recurrent: %s\n", error.message);
-        return 1;
-    }
-    report_begin(&r, "recurrent", opjit_context_target(context));
     bool ok = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases && ok; i++)
         if (report_wants(&r, cases[i].name) && !(r.quick && cases[i].large))

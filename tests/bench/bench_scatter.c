@@ -267,16 +267,12 @@ static bool run_scatter(report *rep, opjit_context *context, const scatter *w)
 int main(int argc, char **argv)
 {
     opjit_context *context;
-    opjit_error error;
     report r;
     bool ok = true;
-    const int status = report_options(&r, argc, argv);
+    const int status = report_open(&r, "scatters", argc, argv, &context);
 
     if (status != 0)
         return status;
-    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
-        return !subject_complain("context", &error);
-    report_begin(&r, "scatters", opjit_context_target(context));
     for (size_t i = 0; ok && i < sizeof scatters / sizeof *scatters; i++)
         ok = run_scatter(&r, context, &scatters[i]);
     opjit_context_destroy(context);

@@ -197,23 +197,23 @@ static bool measure(report *rep, run *kernel, run *hand)
 {
     const topk *w = kernel->what;
     const size_t made = (size_t)w->rows * w->k;
-    measure_pair pair;
+    measure_pair times;
     run_kernel(kernel);
     run_by_hand(hand);
     const bool equal = memcmp(kernel->values, hand->values, made * width_of(w)) == 0 &&
                        memcmp(kernel->places, hand->places, made * sizeof *hand->places) == 0;
     if (!equal)
         fprintf(stderr, "%s: the kernel and the code by hand differ\n", w->name);
-    measure_run(run_kernel, kernel, run_by_hand, hand, rep->pairs, SAMPLE_US, &pair);
+    measure_run(run_kernel, kernel, run_by_hand, hand, rep->pairs, SAMPLE_US, &times);
     report_put(rep, &(report_row){ .name = w->name,
-                                   .ns = pair.a_ns,
+                                   .ns = times.a_ns,
                                    .bytes = (double)w->rows * w->columns * width_of(w) +
                                             (double)made * (width_of(w) + sizeof *hand->places),
                                    .memset_ratio = NAN,
                                    .reference = "quickselect",
-                                   .ratio = pair.ratio,
-                                   .lo = pair.lo,
-                                   .hi = pair.hi,
+                                   .ratio = times.ratio,
+                                   .lo = times.lo,
+                                   .hi = times.hi,
                                    .bar = BAR_AT_MOST,
                                    .limit = width_of(w) == 8 ? 1.5 : 1 });
     return equal && !kernel->failed;
@@ -250,16 +250,12 @@ static bool run_topk(report *rep, opjit_context *context, const topk *w)
 int main(int argc, char **argv)
 {
     opjit_context *context;
-    opjit_error error;
     report r;
     bool ok = true;
-    const int status = report_options(&r, argc, argv);
+    const int status = report_open(&r, "greatest elements", argc, argv, &context);
 
     if (status != 0)
         return status;
-    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
-        return !subject_complain("context", &error);
-    report_begin(&r, "greatest elements", opjit_context_target(context));
     for (size_t i = 0; ok && i < sizeof topks / sizeof *topks; i++)
         ok = run_topk(&r, context, &topks[i]);
     opjit_context_destroy(context);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const table_column columns[] = {
@@ -41,6 +42,23 @@ int report_options(report *r, int argc, char **argv)
 void report_begin(report *r, const char *name, const char *target)
 {
     opjit_cli_table_begin(&r->table, stdout, r->json, name, target, columns, sizeof columns / sizeof *columns);
+}
+
+int report_open(report *r, const char *name, int argc, char **argv, opjit_context **out)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_error error;
+    const int status = report_options(r, argc, argv);
+    *out = NULL;
+    if (status != 0)
+        return status;
+    options.target = getenv("OPJIT_BENCH_TARGET");
+    if (opjit_context_create(&options, out, &error) != OPJIT_OK) {
+        fprintf(stderr, "%s: %s\n", name, error.message);
+        return 1;
+    }
+    report_begin(r, name, opjit_context_target(*out));
+    return 0;
 }
 
 bool report_wants(const report *r, const char *name)

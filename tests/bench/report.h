@@ -3,6 +3,8 @@
 #ifndef OPJIT_TESTS_BENCH_REPORT_H
 #define OPJIT_TESTS_BENCH_REPORT_H
 
+#include <opjit/opjit.h>
+
 #include "frontend/cli/measure.h"
 #include "frontend/cli/table.h"
 
@@ -21,6 +23,9 @@ typedef struct report {
 /* Reads --json --quick --strict --only TEXT --yardstick FILE.  0, or the exit status after a usage message. */
 int report_options(report *r, int argc, char **argv);
 void report_begin(report *r, const char *name, const char *target);
+/* Options, a context for $OPJIT_BENCH_TARGET (this CPU's if it is not set), and the head of the table.  0, or the exit
+ * status; the caller destroys *out. */
+int report_open(report *r, const char *name, int argc, char **argv, opjit_context **out);
 bool report_wants(const report *r, const char *name);
 
 typedef enum report_bar { BAR_NONE, BAR_AT_MOST, BAR_AT_LEAST } report_bar;
