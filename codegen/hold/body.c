@@ -356,6 +356,9 @@ void opjit_cg_tile_body(cg_func *f, const cg_tile *t)
     for (uint32_t r = 0; r < t->registers; r++)
         if (!(t->starts >> r & 1))
             m->reg[r] = access_memory(m, register_memory(m, r), (ir_type)t->reg[r].type, t->reg[r].lanes, NULL);
+    for (uint32_t r = 0; r < t->registers; r++) /* what the body sets itself */
+        if (t->starts >> r & 1)
+            m->reg[r] = LLVMConstNull(type_of(f, (ir_type)t->reg[r].type, t->reg[r].lanes));
     put_part(m, CG_TILE_BEGIN);
     fetch_steps(m, t->part[CG_TILE_END]);
     put_loop(m);

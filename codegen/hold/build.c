@@ -93,6 +93,15 @@ static uint32_t take_var(cg_tile_builder *b, ir_ref node)
     return UINT32_MAX;
 }
 
+/* Whether the held loop stores it in memory: its iterations store different elements. */
+static bool is_stored(const cg_tile_builder *b, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < b->stored_count; i++)
+        if (b->stored[i] == opjit_ir_root(b->f->ir, tensor))
+            return true;
+    return false;
+}
+
 /* Whether the tensor is a view of a held one. */
 static bool shows_held(const cg_tile_builder *b, uint32_t tensor)
 {
@@ -103,15 +112,17 @@ static uint32_t take_load(cg_tile_builder *b, ir_ref node)
 {
     const ir_node *n = ir_at(b->f->ir, node);
     const cg_tile *t = &b->plan->tile;
-    if ((b->f->info[node].outside && b->arms > 0) || shows_held(b, n->ref)) /* a tile evaluates both arms of a select */
+    if ((b->f->info[node].outside && b->arms > 0) || shows_held(b, n->ref) ||
+        is_stored(b, n->ref)) /* a tile evaluates both arms of a select */
         return UINT32_MAX;
     const uint32_t at = opjit_cg_tile_access(b, node);
     if (at == UINT32_MAX || (b->part == CG_TILE_BEGIN && t->access[at].held)) /* it has no value yet */
         return UINT32_MAX;
     cg_tile_node out = { .what = CG_TILE_LOAD, .type = n->type, .at = at };
     out.moves = cg_tile_loops_of(t, &t->access[at]);
-    /* the body stores registers only */
-    out.fresh = t->access[at].held || (b->part != CG_TILE_BODY && b->f->info[node].fresh);
+    /* of memory the body stores none that it reads, unless an output is in place of an input */
+    const bool scratch = b->f->ir->tensors[opjit_ir_root(b->f->ir, n->ref)].role == IR_SCRATCH;
+    out.fresh = t->access[at].held || ((b->part != CG_TILE_BODY || !scratch) && b->f->info[node].fresh);
     return add_node(b, &out, node);
 }
 
@@ -185,7 +196,8 @@ static uint32_t take_store(cg_tile_builder *b, ir_ref s)
 {
     const ir_node *n = ir_at(b->f->ir, s);
     const cg_tile *t = &b->plan->tile;
-    if ((opjit_cg_tile_held(b, n->ref) != NULL) != (b->part != CG_TILE_END) || shows_held(b, n->ref))
+    const bool held = opjit_cg_tile_held(b, n->ref) != NULL;
+    if ((!held && b->part == CG_TILE_BEGIN) || (held && b->part == CG_TILE_END) || shows_held(b, n->ref))
         return UINT32_MAX;
     const uint32_t value = take(b, ir_operand(b->f->ir, s, 0), MOST_DEPTH), at = opjit_cg_tile_access(b, s);
     if (value == UINT32_MAX || at == UINT32_MAX)
@@ -278,6 +290,20 @@ static bool take_block(cg_tile_builder *b, ir_ref first, uint32_t *out)
 
 /* --- registers ---------------------------------------------------------------------------------------------------- */
 
+/* Notes the tensor of a store whose place moves with the held loop; false: it doesn't. */
+static bool add_stored(cg_tile_builder *b, ir_ref store)
+{
+    const ir_node *n = ir_at(b->f->ir, store);
+    bool moves = false;
+    for (uint32_t i = 1; i < n->count; i++)
+        moves = moves || (b->f->info[ir_operand(b->f->ir, store, i)].inside >> b->depth & 1);
+    if (!moves || b->stored_count == CG_TILE_TENSORS)
+        return false;
+    if (!is_stored(b, n->ref))
+        b->stored[b->stored_count++] = opjit_ir_root(b->f->ir, n->ref);
+    return true;
+}
+
 /* The first store to a tensor says along which dimension its vectors lie. */
 static bool add_held(cg_tile_builder *b, ir_ref store, ir_ref vector, uint32_t lanes)
 {
@@ -321,7 +347,7 @@ static bool find_held(cg_tile_builder *b, ir_ref first, ir_ref vector, uint32_t 
         const bool of_vectors = n->op == IR_FOR && n->vec > 1;
         if (n->op == IR_FOR && !find_held(b, n->body, of_vectors ? n->ref : vector, of_vectors ? n->vec : lanes))
             return false;
-        if (n->op == IR_STORE && !add_held(b, s, vector, lanes))
+        if (n->op == IR_STORE && !add_stored(b, s) && !add_held(b, s, vector, lanes))
             return false;
     }
     return true;
@@ -359,6 +385,7 @@ bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth)
     cg_tile *t = &b->plan->tile;
     b->depth = depth;
     b->part = CG_TILE_BODY;
+    b->stored_count = 0;
     b->plan->loop = loop;
     b->plan->var[0] = n->ref;
     t->loop[0].lanes = 1;

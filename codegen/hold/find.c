@@ -34,6 +34,24 @@ static void mark_starts(cg_tile *t, uint32_t first, uint32_t *at)
     }
 }
 
+/* Likewise what the body stores first, as long as these are constants. */
+static void mark_own_starts(cg_tile *t, uint32_t *at)
+{
+    uint32_t s = t->part[CG_TILE_BODY];
+    bool only = true; /* statement of its loop */
+    while (s != 0 && t->step[s - 1].what == CG_TILE_LOOP && only) {
+        s = t->step[s - 1].inner;
+        only = s != 0 && t->step[s - 1].next == 0;
+    }
+    if (s != 0 && only && t->step[s - 1].what == CG_TILE_STORE &&
+        t->access[t->step[s - 1].at].held && t->node[t->step[s - 1].value].what == CG_TILE_CONST) {
+        const uint32_t first = t->part[CG_TILE_BODY], next = t->step[first - 1].next;
+        t->step[first - 1].next = 0;
+        mark_starts(t, first, at);
+        t->step[first - 1].next = next;
+    }
+}
+
 /* The condition on which the loops after the held one choose, where the caller knows it. */
 static uint32_t find_choice(const cg_tile_builder *b)
 {
@@ -115,6 +133,7 @@ static bool find_tile(finder *w, ir_ref loop, uint32_t depth, const ir_ref *befo
     mark(w, loop, plan);
     take_around(w, before, count);
     mark_starts(&plan->tile, plan->tile.part[CG_TILE_BEGIN], at);
+    mark_own_starts(&plan->tile, at);
     plan->tile.choice = find_choice(w->b);
     plan->next = w->first;
     w->first = plan;

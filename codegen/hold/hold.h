@@ -156,6 +156,7 @@ typedef struct cg_tile_builder {
     uint32_t depth;         /* loops around the tile */
     uint32_t arms;          /* selects around the current expression */
     cg_tile_part part;
+    uint32_t stored[CG_TILE_TENSORS], stored_count; /* tensors whose memory the held loop stores */
     uint32_t nest[CG_TILE_LOOPS], nest_count; /* the tile's loops around the current statement */
     uint32_t *number;       /* by node of the IR: that in the tile + 1, if valid */
     ir_ref of[CG_TILE_NODES]; /* the inverse */

@@ -18,7 +18,6 @@ enum {
     MOST_TRIED = 32,           /* numbers of lines of a block */
     SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
     NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
-    ALONE_BYTES = 65536,       /* of the copy where no rows share it */
     PARTS = 4,                 /* totals may take one of so many parts of the second cache */
     TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,       /* where there are 16 vector registers */
@@ -313,17 +312,16 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     rows->blocks = up(w->group, rows->block);
     if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
         return false;
-    int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
-    if (w->alone) {
-        columns->tile = 1;
-        lines = given != NULL ? lines : ALONE_BYTES / size / w->slots / w->pitch;
-    }
-    if (given != NULL)
+    const int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
+    if (w->alone)
+        opjit_ir_window_alone_sizes(w, given, lanes);
+    else if (given != NULL)
         set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
     else
         choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
     const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
-    const double bytes = (copied + (double)rows->block * (double)(w->tiles * columns->tile)) * (double)size;
+    const double totals = w->alone ? (double)w->totals : (double)(w->tiles * columns->tile);
+    const double bytes = (copied + (double)rows->block * totals) * (double)size;
     return bytes <= MOST_BYTES;
 }
 

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_window_alone.c - sums of products through windows of which each row of the result has its own, as in a
- * depthwise convolution: there is nothing that two rows share, so positions are a vector's lanes, and the steps of an
- * element's sum are written out.  Part of place.
+ * depthwise convolution: there is nothing that two rows share, so a tile is lines of positions, and positions are a
+ * vector's lanes.  All taps are spelled out, so that what several lines of a tile read is loaded once.  Part of place.
  *
  *     copy what the block reads, with zeros around it
- *     for each line of positions, for each position: store the result of fma(w8, x8, ... fma(w0, x0, +0)) */
+ *     for each tile of some lines, with the tile in registers:
+ *         tile = +0; for each tap: tile = fma(w, x, tile); store it
+ *
+ * Lines that are a fraction of a vector are one long line, with the gaps between them.  Results are stored from the
+ * tile if all tiles are whole. */
 #include "ir/passes/contraction_window.h"
 
-enum { MOST_TAPS = 32 };
+#include <string.h>
+
+enum {
+    MOST_TAPS = 64,
+    MOST_VECTORS = 8,    /* of a tile */
+    COPY_BYTES = 65536,
+    ENOUGH_BLOCKS = 8,   /* for threads */
+    JOINED = 4,          /* lines are one where that takes less than so many */
+    SEPARATE = 5         /* of so many parts of the vectors of separate ones */
+};
+
+static int64_t up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to;
+}
 
 bool opjit_ir_window_is_alone(const window *w)
 {
@@ -17,46 +35,236 @@ bool opjit_ir_window_is_alone(const window *w)
     return alone;
 }
 
-/* The digits of k. */
-static void set_digits(const window *w, int64_t k, ir_ref *digits)
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+/* The number in most / 2 + 1 .. most of which the fewest whole ones cover `size`. */
+static int64_t best_part(int64_t size, int64_t most)
 {
-    for (uint32_t d = 0; d < w->digit_count; d++) {
-        digits[d] = opjit_ir_index(w->c.f, k / w->digits[d].divide);
-        k %= w->digits[d].divide;
+    int64_t best = size < most ? size : most;
+    for (int64_t part = most; part > most / 2; part--)
+        if (up(size, part) * part < up(size, best) * best)
+            best = part;
+    return best;
+}
+
+/* Lines of a block, whole tiles. */
+static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
+{
+    const int64_t size = w->axis[0].size, line = w->line * w->slots * opjit_ir_type_size((ir_type)w->c.def.type);
+    int64_t most = given != NULL ? given->block_columns / w->pitch : COPY_BYTES / line;
+    most = most < tile ? tile : most;
+    w->blocks = up(size, most);
+    const int64_t others = w->c.batch * w->groups;
+    if (given == NULL && others * w->blocks < ENOUGH_BLOCKS)
+        w->blocks = up(ENOUGH_BLOCKS, others);
+    w->block = up(up(size, w->blocks), tile) * tile;
+    w->blocks = up(size, w->block);
+    w->block = w->blocks == 1 ? size : w->block;
+}
+
+void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
+    const window_axis *y = &w->axis[0], *x = &w->axis[1];
+    const int64_t vectors = up(x->size, lanes);
+    w->in_turn = x->dimension >= 0;
+    w->slots = w->in_turn ? x->classes : y->classes;
+    w->line = w->pitch * (w->in_turn ? y->classes : 1);
+    w->joined = x->dimension < 0 || w->line * SEPARATE < vectors * lanes * JOINED;
+    rows->size = rows->block = rows->blocks = 1;
+    rows->tile = 1;
+    if (!w->joined) {
+        const int64_t side = vectors % 2 == 0 ? 2 : 1;
+        rows->tile = best_part(y->size, given != NULL ? given->rows : MOST_VECTORS / side);
+        columns->tile = side * lanes;
+    }
+    choose_lines(w, given, rows->tile);
+    const int64_t lines = up(w->block, rows->tile) * rows->tile;
+    int64_t end = 0; /* of the positions that tiles have */
+    if (w->joined) {
+        const int64_t all = up((w->block - 1) * w->line + x->size, lanes);
+        columns->tile = best_part(all, MOST_VECTORS) * lanes;
+        end = w->length = up(all * lanes, columns->tile) * columns->tile;
+    } else {
+        w->length = vectors * lanes;
+        end = (lines - 1) * w->line + w->length;
+        w->direct_results = x->size == w->length && y->size % w->block == 0 && w->block % rows->tile == 0;
+    }
+    w->totals = w->joined ? w->length : lines * w->length;
+    const int64_t below = w->in_turn && y->stride > 1 ? y->taps - 1 : y->reach;
+    w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
+}
+
+/* --- the copy ----------------------------------------------------------------------------------------------------- */
+
+/* What the tap that is this remainder of each axis reads at y and x. */
+static ir_ref tap_value(window *w, block *list, const int64_t *class, ir_ref y, ir_ref x)
+{
+    ir_ref at[9], digits[WINDOW_DIGITS];
+    memcpy(at, w->c.at, sizeof at);
+    at[w->axis[0].dimension] = y;
+    if (w->axis[1].dimension >= 0)
+        at[w->axis[1].dimension] = x;
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        digits[d] = opjit_ir_index(w->c.f, w->digits[d].axis >= 0 ? class[w->digits[d].axis] : 0);
+    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
+}
+
+/* Whether it is padding wherever the other axis is. */
+static bool is_padding(window *w, uint32_t axis, const int64_t *class, int64_t position)
+{
+    ir_func *f = w->c.f;
+    block unused = { 0 };
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, w->axis[1 - axis].size), 1);
+    const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
+    const ir_ref value = tap_value(w, &unused, class, axis == 0 ? at : other, axis == 0 ? other : at);
+    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == 0;
+}
+
+/* The positions of an axis from the first to the last one where taps of the remainder are no padding, which any tap
+ * reads. */
+static void find_inside(window *w, uint32_t axis, const int64_t *class, int64_t *lo, int64_t *hi)
+{
+    const window_axis *x = &w->axis[axis];
+    *lo = 0;
+    *hi = x->size + (x->stride == 1 ? x->reach : (x->taps - 1 - class[axis]) / x->stride);
+    while (x->dimension >= 0 && *lo < *hi && is_padding(w, axis, class, *lo))
+        ++*lo;
+    while (x->dimension >= 0 && *lo < *hi && is_padding(w, axis, class, *hi - 1))
+        --*hi;
+}
+
+static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
+{
+    const ir_ref loop = opjit_ir_for(w->c.f, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), 1);
+    *out = (block){ .parent = loop };
+    opjit_ir_block_add(w->c.f, list, loop);
+    return w->c.f->failed ? 0 : ir_at(w->c.f, loop)->ref;
+}
+
+/* The copy of all lines: zeros, and over them what is no padding, without a condition. */
+static void copy_whole(window *w, block *list)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_s, of_e, of_y, of_x;
+    int64_t class[WINDOW_AXES], lo[WINDOW_AXES], hi[WINDOW_AXES];
+    ir_ref at[3] = { opjit_ir_index(f, 0) };
+    at[1] = contract_loop(c, list, opjit_ir_index(f, w->slots), &of_s);
+    at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
+    opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, 0), at);
+    for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++) {
+        class[1] = 0;
+        find_inside(w, 0, class, &lo[0], &hi[0]);
+        if (lo[0] == hi[0])
+            continue;
+        const ir_ref y = loop_over(w, list, lo[0], hi[0], &of_y);
+        for (; class[1] < w->axis[1].classes; class[1]++) {
+            find_inside(w, 1, class, &lo[1], &hi[1]);
+            if (lo[1] == hi[1])
+                continue;
+            const ir_ref x = loop_over(w, &of_y, lo[1], hi[1], &of_x);
+            const int64_t first = w->in_turn ? class[0] * w->pitch : 0;
+            at[1] = opjit_ir_index(f, w->in_turn ? class[1] : class[0] * w->axis[1].classes + class[1]);
+            at[2] = contract_plus(c, contract_times(c, y, w->line),
+                                  contract_plus(c, x, opjit_ir_index(f, first)));
+            opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, class, y, x), at);
+        }
     }
 }
 
-void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* The steps of the tile that begins at element `first` of the copy's lines. */
+static void add_taps(window *w, block *list, ir_ref first)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block loops[WINDOW_DIGITS], *last = list, inside;
+    ir_ref digits[WINDOW_DIGITS], k = opjit_ir_index(f, 0), at[2], from[3], x[2];
+    for (uint32_t d = 0; d < w->digit_count; d++) {
+        digits[d] = opjit_ir_index(f, 0);
+        if (w->digits[d].size == 1)
+            continue;
+        digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &loops[d]);
+        last = &loops[d];
+        k = contract_plus(c, k, contract_times(c, digits[d], w->digits[d].divide));
+    }
+    opjit_ir_contract_over_tile(c, last, at, &inside);
+    opjit_ir_window_place(w, digits, from);
+    const ir_ref own = contract_plus(c, contract_times(c, at[0], w->line), at[1]);
+    from[2] = contract_plus(c, contract_plus(c, first, from[2]), own);
+    x[w->factor] = opjit_ir_load(f, w->copy, from);
+    x[1 - w->factor] = w->lies_well ? opjit_ir_window_direct(w, opjit_ir_index(f, 0), k)
+                                    : opjit_ir_load(f, w->weights, (ir_ref[]){ opjit_ir_index(f, 0), k });
+    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], before), at);
+}
+
+/* The tile of lines from i on and positions from j on of the block, in the loop that holds it. */
+static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    ir_ref at[2];
+    block inside;
+    f->nodes[list->parent].hold = 1;
+    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, c->side[CONTRACT_ROWS].tile),
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), 0);
+    add_taps(w, list, contract_plus(c, contract_times(c, i, w->line), j));
+    opjit_ir_contract_over_tile(c, list, at, &inside);
+    const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
+    if (w->direct_results) {
+        c->at[w->axis[0].dimension] = contract_plus(c, w->first_position, y);
+        opjit_ir_contract_result(c, &inside, sum, w->of_group, x);
+        return;
+    }
+    const ir_ref to[2] = { opjit_ir_index(f, 0), contract_plus(c, contract_times(c, y, w->length), x) };
+    opjit_ir_contract_store(c, &inside, c->total, sum, to);
+}
+
+/* Stores the results of the block from the totals. */
+static void store_results(window *w, block *list, ir_ref lines)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_y, of_x, *last = &of_y;
-    ir_ref digits[WINDOW_DIGITS], weights[MOST_TAPS];
-    const ir_type type = (ir_type)c->def.type;
-    w->first_channel = opjit_ir_index(f, 0);
-    w->here_channels = opjit_ir_index(f, w->channels);
-    opjit_ir_window_copy(w, list);
-    for (int64_t k = 0; k < c->length; k++) {
-        set_digits(w, k, digits);
-        weights[k] = opjit_ir_block_let(f, list, opjit_ir_window_weight(w, list, digits, opjit_ir_index(f, 0)));
-    }
     const ir_ref y = contract_loop(c, list, lines, &of_y);
-    ir_ref own = contract_plus(c, w->first_position, y), from = contract_times(c, y, w->pitch);
+    ir_ref own = contract_plus(c, w->first_position, y), from = contract_times(c, y, w->joined ? w->line : w->length);
     if (w->axis[1].dimension >= 0) {
         c->at[w->axis[0].dimension] = own;
         own = contract_loop(c, &of_y, opjit_ir_index(f, w->axis[1].size), &of_x);
         from = contract_plus(c, from, own);
         last = &of_x;
     }
-    ir_ref sum = opjit_ir_const(f, type, 0);
-    for (int64_t k = 0; k < c->length; k++) {
-        ir_ref at[3], x[2];
-        set_digits(w, k, digits);
-        opjit_ir_window_place(w, digits, at);
-        at[2] = contract_plus(c, from, at[2]);
-        x[1 - w->factor] = weights[k];
-        x[w->factor] = opjit_ir_load(f, w->copy, at);
-        sum = ir_dot_step(f, type, x[0], x[1], sum);
-    }
+    const ir_ref sum = opjit_ir_load(f, c->total, (ir_ref[]){ opjit_ir_index(f, 0), from });
     opjit_ir_contract_result(c, last, sum, w->of_group, own);
+}
+
+void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    block of_m, of_n;
+    w->first_channel = c->first_k = opjit_ir_index(f, 0);
+    w->here_channels = opjit_ir_index(f, w->channels);
+    c->here_k = opjit_ir_index(f, c->length);
+    if (w->blocks == 1)
+        copy_whole(w, list);
+    else
+        opjit_ir_window_copy(w, list);
+    opjit_ir_window_weights(w, list);
+    const ir_ref n = contract_loop(c, list, opjit_ir_index(f, w->length / columns->tile), &of_n);
+    const ir_ref j = contract_times(c, n, columns->tile);
+    if (w->joined) {
+        add_tile(w, &of_n, opjit_ir_index(f, 0), j);
+    } else {
+        const ir_ref more = contract_plus(c, lines, opjit_ir_index(f, rows->tile - 1));
+        const ir_ref tiles = ir_make2(f, IR_IDIV, IR_INDEX, more, opjit_ir_index(f, rows->tile));
+        const ir_ref m = contract_loop(c, &of_n, opjit_ir_block_let(f, &of_n, tiles), &of_m);
+        add_tile(w, &of_m, contract_times(c, m, rows->tile), j);
+    }
+    if (!w->direct_results)
+        store_results(w, list, lines);
 }

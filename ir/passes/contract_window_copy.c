@@ -12,8 +12,7 @@
 
 /* --- factors ------------------------------------------------------------------------------------------------------ */
 
-/* The value of a factor, or WINDOW_CONDITION, in row `row` of the group, for these digits of k; at: others. */
-static ir_ref factor_at(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
+ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
 {
     ir_func *f = w->c.f;
     const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0), of = w->values[factor];
@@ -73,8 +72,8 @@ static void copy_flat(window *w, block *list, ir_ref *digits, const ir_ref *row)
     memcpy(at, w->c.at, sizeof at);
     at[w->axis[0].dimension] = quotient(w, IR_IDIV, p, width);
     at[w->axis[1].dimension] = quotient(w, IR_IMOD, p, width);
-    opjit_ir_contract_store(&w->c, &of_p, w->copy, factor_at(w, &of_p, w->factor, digits, opjit_ir_index(f, 0), at),
-                            own);
+    const ir_ref value = opjit_ir_window_factor(w, &of_p, w->factor, digits, opjit_ir_index(f, 0), at);
+    opjit_ir_contract_store(&w->c, &of_p, w->copy, value, own);
     if (w->plane == length)
         return;
     const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, length), opjit_ir_index(f, w->plane), 1);
@@ -100,12 +99,14 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
     for (uint32_t d = 0; d < w->digit_count; d++)
         if (w->digits[d].axis >= 0)
             digits[d] = opjit_ir_index(f, class[w->digits[d].axis]);
-    const int64_t number = (class[0] * w -> axis[1].classes + class[1]) * w->free;
+    const int64_t number = w->in_turn ? class[1] : (class[0] * w->axis[1].classes + class[1]) * w->free;
+    if (w->in_turn)
+        y = contract_plus(&w->c, contract_times(&w->c, y, w->axis[0].classes), opjit_ir_index(f, class[0]));
     const ir_ref own[3] = { row[0], contract_plus(&w->c, row[1], opjit_ir_index(f, number)),
                             contract_plus(&w->c, contract_times(&w->c, y, w->pitch), x) };
     const ir_ref inside = ir_make2(f, IR_AND, IR_BOOL, less(w, all_y, positions_of(w, &w->axis[0], class[0])),
                                    less(w, x, positions_of(w, &w->axis[1], class[1])));
-    const ir_ref value = factor_at(w, last, w->factor, digits, opjit_ir_index(f, 0), at);
+    const ir_ref value = opjit_ir_window_factor(w, last, w->factor, digits, opjit_ir_index(f, 0), at);
     const ir_ref zero = opjit_ir_const(f, (ir_type)w->c.def.type, 0);
     opjit_ir_contract_store(&w->c, last, w->copy, ir_make3(f, IR_SELECT, IR_NONE, inside, value, zero), own);
 }
@@ -133,10 +134,11 @@ void opjit_ir_window_copy(window *w, block *list)
         copy_flat(w, list, digits, row);
         return;
     }
-    const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / w->pitch), &of_y);
+    const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / (w->in_turn ? w->line : w->pitch)),
+                                   &of_y);
     const ir_ref all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
-    for (class[0] = 0; class[0] < w -> axis[0].classes; class[0]++)
-        for (class[1] = 0; class[1] < w -> axis[1].classes; class[1]++)
+    for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
+        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
             copy_row(w, &of_y, class, digits, y, all_y, row);
 }
 
@@ -179,7 +181,7 @@ ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_r
     for (uint32_t a = 0; a < WINDOW_AXES; a++)
         if (w->axis[a].dimension >= 0)
             at[w->axis[a].dimension] = opjit_ir_index(w->c.f, 0);
-    return factor_at(w, list, 1 - w->factor, digits, row, at);
+    return opjit_ir_window_factor(w, list, 1 - w->factor, digits, row, at);
 }
 
 void opjit_ir_window_weights(window *w, block *list)
@@ -219,6 +221,10 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
         if (x->digit < 0)
             continue;
         const ir_ref tap = digits[x->digit];
+        if (a == 0 && w->in_turn && x->stride > 1) {
+            at[2] = contract_times(&w->c, tap, w->pitch);
+            continue;
+        }
         if (x->classes > 1)
             at[1] = contract_plus(&w->c, at[1], quotient(w, IR_IMOD, tap, x->stride));
         const ir_ref apart =
@@ -241,7 +247,7 @@ static ir_ref tap_at(window *w, block *list, const ir_ref *digits, ir_ref p)
         opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, y, opjit_ir_index(f, w->axis[0].size - 1)));
     if (w->axis[1].dimension >= 0)
         at[w->axis[1].dimension] = opjit_ir_block_let(f, list, quotient(w, IR_IMOD, p, w->pitch));
-    return factor_at(w, list, w->factor, digits, opjit_ir_index(f, 0), at);
+    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(f, 0), at);
 }
 
 void opjit_ir_window_parts(window *w, block *list)
@@ -265,7 +271,7 @@ void opjit_ir_window_parts(window *w, block *list)
         own[1] = contract_plus(&w->c, own[1], x);
         last = &of_x;
     }
-    const ir_ref takes = factor_at(w, last, WINDOW_CONDITION, digits, opjit_ir_index(f, 0), at);
+    const ir_ref takes = opjit_ir_window_factor(w, last, WINDOW_CONDITION, digits, opjit_ir_index(f, 0), at);
     opjit_ir_contract_store(
         &w->c, last, w->parts,
         ir_make3(f, IR_SELECT, IR_NONE, takes, opjit_ir_const(f, IR_U8, 1), opjit_ir_const(f, IR_U8, 0)), own);

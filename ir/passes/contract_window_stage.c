@@ -32,18 +32,19 @@ static void declare_scratch(window *w)
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
     if (!w->gathers)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
-    if (w->alone)
-        return;
     if (!w->lies_well)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
-    if (!w->bare)
+    if (!w->bare && !w->alone)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0) {
         const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
         w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
         w->part = scratch_of_bytes(w, k, columns->tile);
     }
-    c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
+    if (!w->alone)
+        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
+    else if (!w->direct_results)
+        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ 1, w->totals }, 0);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
 

@@ -38,7 +38,12 @@ typedef struct window {
     window_axis axis[WINDOW_AXES]; /* outer, inner */
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
-    bool alone;                    /* contract_window_alone.c makes it */
+    bool alone;                    /* contract_window_alone.c makes it, and uses the next six */
+    bool in_turn;                  /* lines of the copy's remainders along the outer axis follow each other in a plane */
+    bool joined;                   /* all lines of a block are one */
+    bool direct_results;           /* they are stored from the tile */
+    int64_t line;                  /* elements of the copy from a line of positions to the next */
+    int64_t length, totals;        /* positions of a line that tiles have; of all lines */
     bool gathers;                  /* taps are read from memory one by one: there is no copy */
     bool bare;                     /* without taps: tiles read the copy itself */
     bool of_memory;                /* the windows' factor is elements that are loaded, widened at most */
@@ -71,12 +76,15 @@ bool opjit_ir_window_write(window *w, block *stages);
 /* contract_window_alone.c: whether each row of the result has windows of its own, of a few taps and nothing else
  * (depthwise convolutions): no tiles, but vectors of positions whose steps are written out. */
 bool opjit_ir_window_is_alone(const window *w);
+void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes);
 /* Stores the results of a block of `lines` lines of positions. */
 void opjit_ir_window_alone(window *w, block *list, ir_ref lines);
 /* contract_window_copy.c: what a block of k reads, to scratch: the windows' factor, for the rows of positions from
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);
 void opjit_ir_window_weights(window *w, block *list);
+/* A factor's value in row `row` of the group, for these digits of k; at: the other coordinates, some of which it sets. */
+ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* The other factor in row `row` of the group, for these digits of k. */
 ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row);
 /* Where the copy has the taps of these digits, in front of the position's own place; at: its coordinates. */

@@ -230,6 +230,15 @@ static opjit_status check_held_loads(verifier *v, ir_ref loop, ir_ref expr)
     return OPJIT_OK;
 }
 
+/* Whether the loop's iterations store different elements: that is memory. */
+static bool moves_with(const ir_func *f, ir_ref loop, ir_ref store)
+{
+    for (uint32_t i = 1; i < ir_at(f, store)->count; i++)
+        if (opjit_ir_uses(f, ir_operand(f, store, i), ir_at(f, loop)->ref))
+            return true;
+    return false;
+}
+
 static opjit_status check_held_list(verifier *v, ir_ref loop, ir_ref first)
 {
     const ir_func *f = v->f;
@@ -239,10 +248,11 @@ static opjit_status check_held_list(verifier *v, ir_ref loop, ir_ref first)
             FAIL(20, s, "hold: the loop has more than loops, lets and stores");
         if (node->hold)
             FAIL(20, s, "hold: the loop is inside of another such loop");
-        if (node->op == IR_STORE && f->tensors[node->ref].role != IR_SCRATCH)
-            FAIL(20, s, "hold: what is stored is not scratch");
-        if (node->op == IR_STORE)
+        if (node->op == IR_STORE && !moves_with(f, loop, s)) {
+            if (f->tensors[node->ref].role != IR_SCRATCH)
+                FAIL(20, s, "hold: what is stored is not scratch");
             TRY(check_coordinates(v, loop, s, 1));
+        }
         for (uint32_t i = 0; i < node->count; i++)
             TRY(check_held_loads(v, loop, ir_operand(f, s, i)));
         TRY(check_held_list(v, loop, node->body));

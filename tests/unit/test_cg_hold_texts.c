@@ -53,6 +53,22 @@ static const odd odds[] = {
     { "the last loop uses a let that reads what never changes",
       ODD_START("t", "load %c[%it,%jt]") ODD_PRODUCT "let %v = load %c[1,2]\n"
       ODD_END("o", "add(load %t[%i9,%j9], %v)"), "with 1 after", "memory" },
+    { "iterations store memory, each another line",
+      "for %k in 0..4 hold { for %i in 0..4 { for %j in 0..16 vec 8 { store %t[%i,%j], f32 0x0p+0 } }\n"
+      "for %q in 0..8 { for %i2 in 0..2 { for %j2 in 0..16 vec 8 {\n"
+      "store %t[%i2,%j2], fma(load %a[%k,%q], load %b[%q,%j2], load %t[%i2,%j2]) } } }\n"
+      "for %j9 in 0..16 vec 8 { store %o[%k,%j9], add(load %t[0,%j9], load %t[1,%j9]) } }\n",
+      "tile, 8 registers of 8 f32, ", "memory" },
+    { "iterations store memory, and begin with what the last one left",
+      ODD_START("t", "load %c[%it,%jt]")
+      "for %k in 0..4 hold { for %j2 in 0..16 vec 8 {\n"
+      "store %t[0,%j2], fma(load %a[%k,1], load %b[1,%j2], load %t[0,%j2]) }\n"
+      "for %j9 in 0..16 vec 8 { store %o[%k,%j9], load %t[0,%j9] } }\n", "with 1 before,", NULL },
+    { "iterations read the memory that they store",
+      ODD_START("z", "load %c[%iz,%jz]")
+      "for %k in 0..3 hold { for %j2 in 0..16 vec 8 { store %t[0,%j2], load %z[%k,%j2] }\n"
+      "for %j3 in 0..16 vec 8 { store %z[iadd(%k,1),%j3], load %t[0,%j3] } }\n"
+      ODD_END("o", "load %z[%i9,%j9]"), NULL, "tile" },
     { "a held loop stores nothing",
       "for %k in 0..8 hold { let %v = load %a[0,%k] }\n" ODD_END("o", "load %c[%i9,%j9]"), NULL, "tile" },
 };
