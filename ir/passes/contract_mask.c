@@ -219,6 +219,31 @@ bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_re
     return !f->failed && *out_behind != always && *out_behind != never;
 }
 
+bool opjit_ir_contract_guess_rest(ir_func *f, ir_ref loop, ir_ref row, int64_t columns, int64_t *out_behind)
+{
+    values *v = opjit_rt_arena_allocate(&f->scratch, 1, sizeof *v);
+    if (v == NULL)
+        return false;
+    *v = (values){ .m = { .f = f, .row = row } };
+    add_loops(v, ir_at(f, loop)->body, columns, true);
+    const ir_reach seen = opjit_ir_reach_one(f, loop);
+    int64_t behind = never;
+    ir_ref column = 0;
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const ir_ref r = seen.nodes[i];
+        if (ir_at(f, r)->op == IR_VAR && opjit_ir_table_get(&v->loops, r) == WHOLE)
+            column = r;
+        if (ir_at(f, r)->op != IR_SELECT || !ir_is_float((ir_type)ir_at(f, r)->type) || column == 0)
+            continue;
+        for (uint32_t is = 0; is < 2; is++) {
+            const int64_t most = behind_if(&v->m, ir_operand(f, r, 0), is != 0, column, DEEPEST);
+            behind = most != always && most > behind ? most : behind;
+        }
+    }
+    *out_behind = behind;
+    return !f->failed && behind != never;
+}
+
 bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind)
 {
     mask m = { .f = f, .scores = scores, .number = ir_at(f, loop)->ref, .row = row };

@@ -10,17 +10,19 @@
  *     rest[last group + 1] = -0; rest[g] = rest[g + 1] + 0 * (each element of group g)
  *
  * A tile of rows has as steps the k up to the last row's own, and totals that start at the rest; with a row that is
- * another value behind (NaN, as where no key counts), all k and -0.  The bits are those of all steps. */
+ * another value behind (NaN, as where no key counts), all k and -0.  Where values behind may differ, as with a mask
+ * that is added, each row is looked through for such a value.  The bits are those of all steps. */
 #include "ir/passes/contraction.h"
 
 enum {
     GROUP = 8,      /* k, which may be one less step each; fewer where these are not whole */
+    SEEN = 32,      /* likewise where rows are looked through behind: lanes of accumulators */
     LEAST_PART = 8, /* one of so many steps is to be left out */
 };
 
 static int64_t group_of(const contraction *c)
 {
-    int64_t size = GROUP;
+    int64_t size = c->not_zero != 0 ? SEEN : GROUP;
     while (c->length % size != 0)
         size /= 2;
     return size;
@@ -35,6 +37,35 @@ static bool is_worth(const contraction *c)
 {
     const int64_t mean = c->behind + c->side[CONTRACT_ROWS].size / 2;
     return c->behind < c->length && LEAST_PART * (c->length - mean) >= c->length;
+}
+
+static ir_type bits_of(const contraction *c)
+{
+    return opjit_ir_type_size((ir_type)c->def.type) == 4 ? IR_U32 : IR_U64;
+}
+
+void opjit_ir_contract_look_behind(contraction *c, block *list, ir_ref i, ir_ref row)
+{
+    ir_func *f = c->f;
+    const ir_type bits = bits_of(c);
+    ir_tensor t = { .role = IR_SCRATCH, .type = bits, .rank = 1, .strides = { 1 }, .align = 64,
+                    .sizes = { (uint64_t)c->side[CONTRACT_ROWS].block } };
+    if (!ir_is_float((ir_type)c->def.type) || c->length % SEEN != 0 || !is_worth(c) ||
+        !opjit_ir_span_bytes(&t, &t.bytes))
+        return;
+    c->not_zero = opjit_ir_tensor(f, &t);
+    const ir_ref up = ir_make2(f, IR_UP, IR_INDEX, contract_plus(c, row, opjit_ir_index(f, c->behind + 1)),
+                               opjit_ir_index(f, SEEN));
+    const ir_ref all = opjit_ir_index(f, c->length);
+    const ir_ref from = opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), all));
+    const ir_ref acc = opjit_ir_acc(f, bits, IR_KMAX, SEEN), loop = opjit_ir_for(f, from, all, 1);
+    block inside = { .parent = loop };
+    opjit_ir_block_add(f, list, acc);
+    opjit_ir_block_add(f, list, loop);
+    const ir_ref at[2] = { i, f->failed ? 0 : ir_at(f, loop)->ref };
+    const ir_ref x = ir_expr1(f, IR_BITS, bits, opjit_ir_load(f, c->side[CONTRACT_ROWS].kept, at));
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, x, 0));
+    opjit_ir_contract_store(c, list, c->not_zero, opjit_ir_get(f, acc), &i);
 }
 
 static ir_ref columns_loop(contraction *c, block *list, block *out)
@@ -89,12 +120,13 @@ static ir_ref groups_needed(contraction *c, block *list, ir_ref i)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    const ir_type bits = opjit_ir_type_size((ir_type)c->def.type) == 4 ? IR_U32 : IR_U64;
+    const ir_type bits = bits_of(c);
     const ir_ref all = opjit_ir_index(f, groups_of(c));
     ir_ref any = 0;
     for (int64_t r = 0; r < rows->tile; r++) {
         const ir_ref at[2] = { contract_plus(c, i, opjit_ir_index(f, r)), opjit_ir_index(f, c->length - 1) };
-        const ir_ref x = ir_expr1(f, IR_BITS, bits, opjit_ir_load(f, rows->kept, at));
+        const ir_ref x = c->not_zero != 0 ? opjit_ir_load(f, c->not_zero, at)
+                                          : ir_expr1(f, IR_BITS, bits, opjit_ir_load(f, rows->kept, at));
         any = any == 0 ? x : ir_expr2(f, IR_OR, bits, any, x);
     }
     const ir_ref end = contract_plus(c, contract_plus(c, rows->first, i),

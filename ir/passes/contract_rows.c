@@ -219,9 +219,14 @@ static bool add_rows(products *a, ir_ref p, block *list)
     source->scratch = 0;
     if (written)
         c->masked = opjit_ir_contract_find_mask(f, of_i.parent, c->total, row.at[rows->dimension], &c->behind);
-    if (c->masked)
-        a->rest = opjit_ir_contract_find_rest(f, of_i.parent, c->total, row.at[rows->dimension],
-                                              c->side[CONTRACT_COLUMNS].size, &a->results.behind);
+    const ir_ref number = row.at[rows->dimension];
+    const int64_t columns = c->side[CONTRACT_COLUMNS].size;
+    a->rest = written &&
+              opjit_ir_contract_find_rest(f, of_i.parent, c->total, number, columns, &a->results.behind);
+    if (written && !a->rest && opjit_ir_contract_guess_rest(f, of_i.parent, number, columns, &a->results.behind)) {
+        opjit_ir_contract_look_behind(&a->results, &of_i, i, number);
+        a->rest = a->results.not_zero != 0;
+    }
     return written && !f->failed && !mixes(f, ir_at(f, of_i.parent)->body, c->total);
 }
 

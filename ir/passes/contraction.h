@@ -41,6 +41,8 @@ typedef struct contraction {
     bool masked;            /* results of columns beyond the row's number + behind are not read */
     int64_t behind;         /* with `rest`: kept rows have one value each in k beyond that */
     uint32_t rest;          /* temp of contract_rest.c; 0: all k are steps */
+    uint32_t not_zero;      /* with `rest`: scratch, [rows of the block]: other than 0 where the row's values beyond are not
+                               all +0; 0: these are one value, and the last is looked at */
     int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
     bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
@@ -98,6 +100,10 @@ bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_re
  * *out_behind; columns: of the rows. */
 bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t columns,
                                  int64_t *out_behind);
+/* Likewise beyond which number of columns a select in the loop takes another arm: what is behind may be anything. */
+bool opjit_ir_contract_guess_rest(ir_func *f, ir_ref loop, ir_ref row, int64_t columns, int64_t *out_behind);
+/* contract_rest.c: looks through row i of the block, the result's row `row`, behind c->behind; before contract_rest. */
+void opjit_ir_contract_look_behind(contraction *c, block *list, ir_ref i, ir_ref row);
 /* contract_rest.c, where kept rows are of one value in k beyond c->behind: declares c->rest and puts the stage that
  * makes it, if that is worth it. */
 void opjit_ir_contract_rest(contraction *c, block *stages);

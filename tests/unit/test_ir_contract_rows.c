@@ -14,7 +14,7 @@
 
 enum { Q, K, V, BIAS, OUT, SLOTS = OUT + 2 };
 
-typedef enum mask { NONE, CAUSAL, BAND, ADDED, MASKS } mask;
+typedef enum mask { NONE, CAUSAL, BAND, MADE, ADDED, MASKS } mask; /* MADE: added, of positions */
 
 typedef struct attention {
     int batch, queries, keys, size, values, block;
@@ -38,7 +38,7 @@ static attention draw_attention(test_random *r)
 {
     attention a = { .batch = draw(r, 1, 3),
                     .queries = draw(r, 3, 20),
-                    .keys = draw(r, 2, 24),
+                    .keys = test_random_chance(r, 20) ? 32 * draw(r, 1, 2) : draw(r, 2, 24),
                     .size = draw(r, 1, 9),
                     .block = test_random_chance(r, 30) ? 256 : draw(r, 1, 11) };
     a.mask = (mask)draw(r, NONE, ADDED);
@@ -71,6 +71,10 @@ static void write_score(const attention *a, rt_bytes *text, const char *h, const
     case BAND:
         opjit_rt_bytes_printf(text, "select(and(le(isub(%s, %d), %s), lt(%s, iadd(%s, %d))), %s, f32 bits 0xff800000)",
                               i, a->from, j, j, i, a->from + 2, score);
+        break;
+    case MADE:
+        opjit_rt_bytes_printf(text, "add(%s, select(le(iadd(%s, %d), %s), f32 bits 0x%s, f32 0x0p+0))", score, i, a->from,
+                              j, a->half ? "c61c4000" : "ff800000"); /* -10000, -inf */
         break;
     default: opjit_rt_bytes_printf(text, "add(%s, load %%b[%s,%s])", score, i, j); break;
     }
@@ -115,8 +119,8 @@ static void write_text(const attention *a, rt_bytes *text)
     opjit_rt_bytes_printf(text, "%s%%q[%%h,%%i,%%d%s, %s%%k[%%h,%%j,%%d%s)\n", open, close, open, close);
     write_softmax(a, text);
     if (a->late) {
-        opjit_rt_bytes_printf(text, " def %%u: f32[%d,%d,%d] (%%h8,%%g8,%%j8) = neg(%s%%v[%%h8,%%g8,%%j8%s)\n", a->batch,
-                              a->keys, a->values, open, close);
+        opjit_rt_bytes_printf(text, " def %%u: f32[%d,%d,%d] (%%h8,%%g8,%%j8) = neg(", a->batch, a->keys, a->values);
+        opjit_rt_bytes_printf(text, "%s%%v[%%h8,%%g8,%%j8%s)\n", open, close);
         open = "load ";
         close = "]";
     }
