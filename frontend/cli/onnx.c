@@ -2,6 +2,7 @@
 /* onnx.c - .onnx models on the command line. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,37 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
 
 /* --- kernel and memory -------------------------------------------------------------------------------------------- */
 
+/* An executor that says how far it is; one piece of it runs at a time per worker, of which the first one prints. */
+typedef struct watched {
+    const opjit_executor *executor;
+    void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end);
+    void *arg;
+    const char *path;
+    atomic_uint done;
+    uint32_t total;
+    cli_progress progress;
+} watched;
+
+static void watch_piece(void *user, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    watched *const w = user;
+    if (worker == 0)
+        opjit_cli_progress_show(&w->progress, atomic_load(&w->done), w->total, w->path);
+    w->body(w->arg, worker, begin, end);
+    atomic_fetch_add(&w->done, (uint32_t)(end - begin));
+}
+
+static opjit_status watch(void *user, uint64_t extent, uint64_t grain,
+                          void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg)
+{
+    watched *const w = user;
+    w->body = body;
+    w->arg = arg;
+    w->total = (uint32_t)extent;
+    atomic_store(&w->done, 0);
+    return w->executor->run(w->executor->user, extent, grain, watch_piece, w);
+}
+
 opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
 {
     opjit_compile_options options = opjit_cli_compile_options(o);
@@ -173,8 +205,12 @@ opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
     const double begin = measure_now_ns();
     opjit_pool *pool;
     TRY(opjit_pool_create(NULL, 0, &pool, &m->error)); /* as many threads as there are cores */
-    options.executor = opjit_pool_executor(pool);
+    watched w = { .executor = opjit_pool_executor(pool), .path = m->path };
+    const opjit_executor executor = { &w, w.executor->workers, watch };
+    options.executor = &executor;
+    opjit_cli_progress_begin(&w.progress, o);
     const opjit_status status = opjit_model_compile(m->model, &options, &m->kernel, &m->error);
+    opjit_cli_progress_end(&w.progress);
     opjit_pool_destroy(pool);
     m->compile_ms = (measure_now_ns() - begin) / 1e6;
     return status;
