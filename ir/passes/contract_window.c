@@ -232,7 +232,7 @@ static bool set_depth(window *w)
     ir_ref element = w->probed;
     while (ir_at(w->c.f, element)->op == IR_CAST)
         element = ir_operand(w->c.f, element, 0);
-    w->of_memory = ir_at(w->c.f, element)->op == IR_LOAD;
+    w->of_memory = ir_at(w->c.f, element)->op == IR_LOAD || (w->bytes > 0 && w->flat_bytes);
     return true;
 }
 
@@ -411,14 +411,18 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
         c->batch *= (int32_t)d == w.rows || (int32_t)d == w.axis[0].dimension || (int32_t)d == w.axis[1].dimension
                         ? 1
                         : (int64_t)c->out.sizes[d];
-    if (!pays(&w, given) || !set_depth(&w))
+    if (!pays(&w, given))
         return false;
-    w.alone = !w.gathers && opjit_ir_window_is_alone(&w);
+    const bool words = target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
+    if (!set_depth(&w))
+        return false;
+    w.alone = !w.gathers && !words && opjit_ir_window_is_alone(&w);
     if (w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers))
         return false;
     if (!choose_sizes(&w, given, lanes, target))
         return false;
-    find_direct(&w, other);
+    if (!words)
+        find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;
     c->side[CONTRACT_ROWS].factor = 1 - w.factor;
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;

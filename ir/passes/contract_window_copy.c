@@ -12,10 +12,10 @@
 
 /* --- factors ------------------------------------------------------------------------------------------------------ */
 
-ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
+ir_ref opjit_ir_window_made(window *w, ir_ref of, const ir_ref *digits, ir_ref row, ir_ref *at)
 {
     ir_func *f = w->c.f;
-    const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0), of = w->values[factor];
+    const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0);
     ir_map map = { 0 };
     opjit_ir_window_map_digits(w, digits, &map);
     if (w->rows >= 0) {
@@ -38,7 +38,22 @@ ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_
     f->operands[ir_at(f, statement)->first] = value;
     const ir_ref made = opjit_ir_inline(&w->c.in, statement, w->c.out.rank + 1, at);
     f->operands[ir_at(f, statement)->first] = pair;
+    return f->failed ? 0 : made;
+}
+
+ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
+{
+    ir_func *f = w->c.f;
+    const ir_ref made = opjit_ir_window_made(w, w->values[factor], digits, row, at);
     return f->failed ? 0 : opjit_ir_share(f, list, made);
+}
+
+/* Likewise, or its word. */
+static ir_ref windows_value(window *w, block *list, const ir_ref *digits, ir_ref *at)
+{
+    const ir_ref row = opjit_ir_index(w->c.f, 0);
+    return w->bytes > 0 ? opjit_ir_window_word(w, w->factor, digits, row, at)
+                        : opjit_ir_window_factor(w, list, w->factor, digits, row, at);
 }
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
@@ -72,7 +87,7 @@ static void copy_flat(window *w, block *list, ir_ref *digits, const ir_ref *row)
     memcpy(at, w->c.at, sizeof at);
     at[w->axis[0].dimension] = quotient(w, IR_IDIV, p, width);
     at[w->axis[1].dimension] = quotient(w, IR_IMOD, p, width);
-    const ir_ref value = opjit_ir_window_factor(w, &of_p, w->factor, digits, opjit_ir_index(f, 0), at);
+    const ir_ref value = windows_value(w, &of_p, digits, at);
     opjit_ir_contract_store(&w->c, &of_p, w->copy, value, own);
     if (w->plane == length)
         return;
@@ -106,7 +121,7 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
                             contract_plus(&w->c, contract_times(&w->c, y, w->pitch), x) };
     const ir_ref inside = ir_make2(f, IR_AND, IR_BOOL, less(w, all_y, positions_of(w, &w->axis[0], class[0])),
                                    less(w, x, positions_of(w, &w->axis[1], class[1])));
-    const ir_ref value = opjit_ir_window_factor(w, last, w->factor, digits, opjit_ir_index(f, 0), at);
+    const ir_ref value = windows_value(w, last, digits, at);
     const ir_ref zero = opjit_ir_const(f, (ir_type)w->c.def.type, 0);
     opjit_ir_contract_store(&w->c, last, w->copy, ir_make3(f, IR_SELECT, IR_NONE, inside, value, zero), own);
 }

@@ -32,7 +32,7 @@ static void declare_scratch(window *w)
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
     if (!w->gathers)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
-    if (!w->lies_well)
+    if (!w->lies_well && w->bytes == 0)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     if (!w->bare && !w->alone)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
@@ -63,12 +63,14 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
     opjit_ir_contract_over_tile(c, &of_k, at, &inside);
     const ir_ref row = contract_plus(c, i, at[0]), column = contract_plus(c, j, at[1]);
-    x[rows->factor] = w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
+    x[rows->factor] = w->bytes > 0 ? opjit_ir_window_row_word(w, row, k)
+                      : w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
                                    : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
     x[columns->factor] = w->bare ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
                                  : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
     const ir_ref before = opjit_ir_load(f, c->tile, at);
-    ir_ref sum = ir_dot_step(f, type, x[0], x[1], before);
+    ir_ref sum = w->bytes > 0 ? ir_make3(f, IR_DOT4_US, IR_I32, before, x[columns->factor], x[rows->factor])
+                              : ir_dot_step(f, type, x[0], x[1], before);
     if (w->parts != 0) {
         const ir_ref part = opjit_ir_load(f, w->part, (ir_ref[]){ k, at[1] });
         const ir_ref takes =
@@ -94,11 +96,13 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     ir_func *f = c->f;
     block of_n, of_m;
     opjit_ir_window_copy(w, list);
-    opjit_ir_window_weights(w, list);
+    if (w->bytes == 0)
+        opjit_ir_window_weights(w, list);
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
     const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
     if (!w->bare)
         opjit_ir_window_panel(w, &of_n, j);
+    opjit_ir_window_add_sums(w, &of_n, j);
     const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
     add_tile(w, &of_m, i, j);
@@ -163,6 +167,7 @@ static void add_sums(window *w, block *list, ir_ref lines)
     const ir_ref gaps = opjit_ir_index(f, w->axis[1].size - w->pitch);
     const ir_ref column_tiles =
         tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
+    opjit_ir_window_start_sums(w, list);
     c->first_k = w->first_channel = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
     c->here_k = opjit_ir_index(f, c->length < w->most ? c->length : w->most);
@@ -188,6 +193,8 @@ static void store_results(window *w, block *list, ir_ref lines)
     ir_func *f = c->f;
     block of_i, of_y, of_x, *last = &of_y;
     const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
+    window_zeros zeros;
+    opjit_ir_window_row_zeros(w, &of_i, i, &zeros);
     const ir_ref y = contract_loop(c, &of_i, lines, &of_y);
     ir_ref from = contract_times(c, y, w->pitch), own = contract_plus(c, w->first_position, y);
     if (w->axis[1].dimension >= 0) {
@@ -198,7 +205,8 @@ static void store_results(window *w, block *list, ir_ref lines)
     }
     const ir_ref row = contract_plus(c, w->first_row, i), at[2] = { i, from };
     const ir_ref first = contract_times(c, w->of_group, w->group);
-    opjit_ir_contract_result(c, last, opjit_ir_load(f, c->total, at), contract_plus(c, first, row), own);
+    const ir_ref sum = opjit_ir_window_less_zeros(w, opjit_ir_load(f, c->total, at), &zeros, from);
+    opjit_ir_contract_result(c, last, sum, contract_plus(c, first, row), own);
 }
 
 bool opjit_ir_window_write(window *w, block *stages)
@@ -206,12 +214,14 @@ bool opjit_ir_window_write(window *w, block *stages)
     contraction *c = &w->c;
     ir_func *f = c->f;
     const int64_t iterations = c->batch * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
+    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
+    if (w->bytes > 0 && !opjit_ir_window_pack_rows(w, stages))
+        return false;
     declare_scratch(w);
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, iterations), 1);
     if (f->failed)
         return false;
     block body = { .parent = stage };
-    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
     const ir_ref lines = set_block(w, &body, ir_at(f, stage)->ref, iterations);
     if (w->alone) {
         opjit_ir_window_alone(w, &body, lines);

@@ -38,6 +38,9 @@ typedef struct window {
     window_axis axis[WINDOW_AXES]; /* outer, inner */
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
+    int64_t bytes;                 /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
+    bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
+    uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
     bool alone;                    /* contract_window_alone.c makes it, and uses the next six */
     bool in_turn;                  /* lines of the copy's remainders along the outer axis follow each other in a plane */
     bool joined;                   /* all lines of a block are one */
@@ -83,6 +86,8 @@ void opjit_ir_window_alone(window *w, block *list, ir_ref lines);
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);
 void opjit_ir_window_weights(window *w, block *list);
+/* What is in a factor, or a part of it, for these digits of k, with nothing shared. */
+ir_ref opjit_ir_window_made(window *w, ir_ref of, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* A factor's value in row `row` of the group, for these digits of k; at: the other coordinates, some of which it sets. */
 ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* The other factor in row `row` of the group, for these digits of k. */
@@ -104,5 +109,25 @@ bool opjit_ir_window_parts_fit(const window *w, ir_map *map);
 void opjit_ir_window_parts(window *w, block *list);
 /* The taps of the tile that begins at position `first` of the block, side by side. */
 void opjit_ir_window_panel(window *w, block *list, ir_ref first);
+
+/* contract_window_bytes.c.  Whether both factors are bytes, less zero points, with four channels or a multiple; then it
+ * changes w: k are words. */
+bool opjit_ir_window_is_bytes(window *w);
+/* The word of a factor, as opjit_ir_window_factor. */
+ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at);
+/* The stage that packs the words of all rows to a temp; false: no memory, or too large. */
+bool opjit_ir_window_pack_rows(window *w, block *stages);
+/* The word of row i of the block, for k of the block of k. */
+ir_ref opjit_ir_window_row_word(window *w, ir_ref i, ir_ref k);
+/* Sums of windows, if they are needed: sets them to 0; adds those of the tile from position `first` on. */
+void opjit_ir_window_start_sums(window *w, block *list);
+void opjit_ir_window_add_sums(window *w, block *list, ir_ref first);
+/* What results of row i of the block need, in lets; the result at a place of the block that has this sum of words. */
+typedef struct window_zeros {
+    ir_ref row; /* the row's zero point; 0: none */
+    ir_ref all; /* what is subtracted from all of the row; 0: nothing */
+} window_zeros;
+void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *out);
+ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
 
 #endif

@@ -148,6 +148,60 @@ static void put_dnn(report *r, const char *name, kernel *k, bool blocked)
     conv_dnn_free(d);
 }
 
+/* The same convolution of UINT8 and INT8, with zero points, in INT32, beside that of FLOAT32. */
+static bool put_bytes(report *r, opjit_context *context, const char *name, kernel *whole)
+{
+    const conv *c = &whole->c;
+    const uint32_t pad[2] = { c->pad, c->pad }, strides[2] = { c->stride, c->stride }, ones[2] = { 1, 1 };
+    const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc = { .DimensionCount = 2, .Strides = strides, .Dilations = ones,
+                                                         .StartPadding = pad, .EndPadding = pad, .GroupCount = 1 };
+    const uint32_t sizes[4][4] = { { 1, c->in_channels, c->size, c->size }, { 1, 1, 1, 1 },
+                                   { c->out_channels, c->in_channels, c->taps, c->taps },
+                                   { 1, c->out_channels, 1, 1 } };
+    static const DML_TENSOR_DATA_TYPE types[4] = { DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_UINT8,
+                                                   DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT8 };
+    static const char *const names[4] = { "in", "zero", "filter", "filter zeros" };
+    kernel k = { .c = *c };
+    opjit_graph *g = NULL;
+    opjit_error error;
+    opjit_tensor inputs[4];
+    opjit_binding bindings[5] = { { 0 } };
+    char text[80];
+    if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
+        return false;
+    bool ok = true;
+    for (uint32_t i = 0; i < 5; i++) {
+        uint64_t bytes = 4 * (uint64_t)c->out_channels * c->out_size * c->out_size;
+        if (i < 4) {
+            bytes = ((uint64_t)sizes[i][0] * sizes[i][1] * sizes[i][2] * sizes[i][3] + 3) / 4 * 4;
+            inputs[i] = opjit_graph_input(g, names[i], types[i], 4, sizes[i]);
+        }
+        bindings[i] = (opjit_binding){ measure_buffer(bytes), bytes };
+        ok = ok && bindings[i].data != NULL;
+        for (uint64_t e = 0; ok && e < bytes; e++)
+            ((uint8_t *)bindings[i].data)[e] = (uint8_t)(e * 2654435761u >> 24);
+    }
+    opjit_graph_output(g, "out", opjit_graph_op(g, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4));
+    ok = ok && opjit_graph_compile(g, NULL, &k.kernel, &error) == OPJIT_OK;
+    opjit_graph_destroy(g);
+    k.call = (opjit_call){ .struct_size = sizeof k.call, .binding_count = 5, .bindings = bindings };
+    snprintf(text, sizeof text, "%s, bytes", name);
+    if (ok) {
+        measure_pair pair;
+        measure_run(run_kernel, &k, run_kernel, whole, r->pairs, SAMPLE, &pair);
+        report_put(r, &(report_row){ .name = text, .ns = pair.a_ns, .bytes = NAN, .memset_ratio = NAN,
+                                     .reference = "FLOAT32", .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
+                                     .bar = BAR_AT_MOST, .limit = 0.5 });
+        opjit_kernel_release(k.kernel);
+    } else {
+        fprintf(stderr, "%s: %s\n", text, error.message);
+    }
+    for (uint32_t i = 0; i < 5; i++)
+        if (bindings[i].data)
+            measure_buffer_free(bindings[i].data, bindings[i].bytes);
+    return ok && !k.failed;
+}
+
 static bool one(report *r, opjit_context *context, const layer *l, bool wide)
 {
     kernel k = { .c = l->c };
@@ -180,6 +234,7 @@ static bool one(report *r, opjit_context *context, const layer *l, bool wide)
         put_dnn(r, l->name, &k, false);
         put_dnn(r, l->name, &k, true);
         put_peak(r, l->name, &k, wide);
+        ok = c->groups > 1 || c->in_channels % 4 != 0 || more || put_bytes(r, context, l->name, &k);
     }
     opjit_kernel_release(k.kernel);
     for (uint32_t i = 0; i < SLOTS; i++)

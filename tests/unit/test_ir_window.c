@@ -21,7 +21,7 @@ typedef struct windows {
     int batch, groups, ins, outs, space; /* ins, outs: of a group */
     slide s[SPACE];
     int block;
-    bool flipped, bias;
+    bool flipped, bias, zeros[2]; /* zeros: x, w less zero points */
     bool leaves; /* steps in the padding take no part, as in BACKWARD convolutions */
     const char *in, *type;
     ir_tiles tiles;
@@ -55,19 +55,24 @@ static int taps_of(const windows *w)
 
 static windows draw_windows(test_random *r)
 {
-    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" }, { "u8", "i32" } };
+    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" }, { "u8", "i32" },
+                                             { "i8", "i32" } };
     windows w = { .batch = draw(r, 1, 2), .ins = draw(r, 1, 5), .outs = draw(r, 1, 7) };
     w.groups = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
     w.space = test_random_chance(r, 60) ? 2 : draw(r, 1, 3);
     for (int i = 0; i < w.space; i++)
         w.s[i] = draw_slide(r, w.space == 1 ? 24 : w.space == 2 ? 9 : 5);
+    const int type = draw(r, 0, 4);
+    w.zeros[0] = type >= 3 && test_random_chance(r, 50);
+    w.zeros[1] = type >= 3 && test_random_chance(r, 50);
+    if (type >= 3 && test_random_chance(r, 70))
+        w.ins = 4 * draw(r, 1, 2);
     w.block = taps_of(&w) * draw(r, 1, 4);
-    const int type = draw(r, 0, 3);
     w.in = types[type][0];
     w.type = types[type][1];
     w.flipped = test_random_chance(r, 20);
     w.bias = test_random_chance(r, 50);
-    w.leaves = type != 3 && test_random_chance(r, 30);
+    w.leaves = type < 3 && test_random_chance(r, 30);
     w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
@@ -112,6 +117,15 @@ static void write_inside(const windows *w, char at[SPACE][200], rt_bytes *text)
         opjit_rt_bytes_printf(text, ")");
 }
 
+/* Zero points are a tensor's first element, or a filter's. */
+static void write_zero(const windows *w, rt_bytes *text, const char *first)
+{
+    opjit_rt_bytes_printf(text, ", cast i32 (load %%%s", first);
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, ",0");
+    opjit_rt_bytes_printf(text, "]))");
+}
+
 static void write_factors(const windows *w, rt_bytes *text)
 {
     char at[SPACE][200], tap[SPACE][100];
@@ -119,22 +133,27 @@ static void write_factors(const windows *w, rt_bytes *text)
     for (int i = 0; i < w->space; i++)
         write_tap(w, i, at[i], tap[i]);
     write_inside(w, at, text);
-    opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, iadd(imul(idiv(%%o, %d), %d), idiv(%%k, %d))",
-                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", w->outs, w->ins, taps_of(w));
+    opjit_rt_bytes_printf(text, ", %s%s%s%sload %%x[%%n, iadd(imul(idiv(%%o, %d), %d), idiv(%%k, %d))",
+                          w->zeros[0] ? "sub(" : "", wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "",
+                          w->outs, w->ins, taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, ", %s", at[i]);
-    opjit_rt_bytes_printf(text, "]%s, %s%s%s), ", wide ? ")" : "", w->leaves ? "neg(" : "", zero_of(w),
-                          w->leaves ? ")" : "");
+    opjit_rt_bytes_printf(text, "]%s", wide ? ")" : "");
+    if (w->zeros[0])
+        write_zero(w, text, "x[0,0");
+    opjit_rt_bytes_printf(text, ", %s%s%s), ", w->leaves ? "neg(" : "", zero_of(w), w->leaves ? ")" : "");
     if (w->leaves) {
         write_inside(w, at, text);
         opjit_rt_bytes_printf(text, ", ");
     }
-    opjit_rt_bytes_printf(text, "%s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? "cast " : "", wide ? w->type : "",
-                          wide ? " (" : "", taps_of(w));
+    opjit_rt_bytes_printf(text, "%s%s%s%sload %%w[%%o, idiv(%%k, %d)", w->zeros[1] ? "sub(" : "",
+                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, w->flipped ? ", isub(%d, %s)" : ", %.0d%s", w->flipped ? w->s[i].taps - 1 : 0,
                               tap[i]);
     opjit_rt_bytes_printf(text, "]%s", wide ? ")" : "");
+    if (w->zeros[1])
+        write_zero(w, text, "w[%o,0");
     if (w->leaves)
         opjit_rt_bytes_printf(text, ", %s)", zero_of(w));
 }
@@ -174,6 +193,8 @@ static double element(const char *type, const void *base, int64_t i)
         return (double)opjit_ir_f16_to_f32(((const uint16_t *)base)[i]);
     if (strcmp(type, "u8") == 0)
         return ((const uint8_t *)base)[i];
+    if (strcmp(type, "i8") == 0)
+        return ((const int8_t *)base)[i];
     if (strcmp(type, "i32") == 0)
         return ((const int32_t *)base)[i];
     return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
@@ -198,7 +219,7 @@ static double input_of(const windows *w, const void *x, int64_t plane, int tap, 
         plane = plane * w->s[i].in + coordinates[i];
     }
     *inside = true;
-    return element(w->in, x, plane);
+    return element(w->in, x, plane) - (w->zeros[0] ? element(w->in, x, 0) : 0);
 }
 
 static double sum_of(const windows *w, void *const *memory, int n, int o, const int *at)
@@ -210,7 +231,9 @@ static double sum_of(const windows *w, void *const *memory, int n, int o, const 
         const int64_t plane = ((int64_t)n * w->groups + o / w->outs) * w->ins + k / taps;
         bool inside;
         const double x = input_of(w, memory[INPUT], plane, k % taps, at, &inside);
-        const double y = element(w->in, memory[FILTER], ((int64_t)o * w->ins + k / taps) * taps + tap);
+        const int64_t row = (int64_t)o * w->ins * taps;
+        const double zero = w->zeros[1] ? element(w->in, memory[FILTER], row) : 0;
+        const double y = element(w->in, memory[FILTER], row + (int64_t)(k / taps * taps) + tap) - zero;
         if (k % w->block == 0)
             sum = 0;
         if (inside || !w->leaves)
@@ -250,9 +273,9 @@ static void check_output(const windows *w, void *const *memory, const char *pass
 static void fill(test_random *r, const char *type, bool endless, void *memory, uint64_t bytes)
 {
     const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
-    if (strcmp(type, "u8") == 0 || strcmp(type, "i32") == 0) {
+    if (strcmp(type + 1, "8") == 0 || strcmp(type, "i32") == 0) {
         for (uint64_t i = 0; i < bytes; i++)
-            ((uint8_t *)memory)[i] = (uint8_t)(type[0] == 'u' || i % 4 < 2 ? test_random_below(r, 256) : 0);
+            ((uint8_t *)memory)[i] = (uint8_t)(type[1] == '8' || i % 4 < 2 ? test_random_below(r, 256) : 0);
         return;
     }
     for (uint64_t i = 0; i < bytes / size; i++) {
