@@ -59,6 +59,16 @@ const char *opjit_onnx_folder(rt_arena *arena, const char *path)
     return opjit_rt_arena_string(arena, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+void opjit_onnx_copied(const onnx_files *files, wire_bytes elements)
+{
+    const long size = sysconf(_SC_PAGESIZE);
+    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096, first = (uintptr_t)files->model.data;
+    const uintptr_t begin = align_up((uintptr_t)elements.data, page);
+    const uintptr_t end = ((uintptr_t)elements.data + (uintptr_t)elements.size) / page * page;
+    if (first != 0 && begin >= first && end <= first + files->model.size && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* of a private mapping that nobody wrote to */
+}
+
 void opjit_onnx_files_close(onnx_files *files)
 {
     for (struct onnx_file *f = files->first; f != NULL; f = f->next)

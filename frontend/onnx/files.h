@@ -10,6 +10,7 @@ struct onnx_files {
     rt_arena *arena;
     const char *folder; /* NULL: no files may be named */
     struct onnx_file *first;
+    wire_bytes model; /* the model's own, if it is mapped; else data NULL */
 };
 
 /* Maps a file read-only; an empty one has data NULL. */
@@ -17,6 +18,8 @@ opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *erro
 void opjit_onnx_unmap(wire_bytes file);
 /* The folder that path lies in, "." where it has none; from the arena. NULL: no memory. */
 const char *opjit_onnx_folder(rt_arena *arena, const char *path);
+/* Elements of the model's file that were copied need not stay in memory: the file has them. */
+void opjit_onnx_copied(const onnx_files *files, wire_bytes elements);
 void opjit_onnx_files_close(onnx_files *files);
 
 #endif

@@ -269,8 +269,9 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     memset(model, 0, sizeof *model);
     model->core = opjit_rt_core_retain(context->core);
     opjit_rt_arena_init(&model->arena, &model->core->allocator);
-    model->files = (onnx_files){ &model->arena, o.folder, NULL };
+    model->files = (onnx_files){ .arena = &model->arena, .folder = o.folder };
     opjit_status status = path == NULL ? OPJIT_OK : opjit_onnx_map(path, &model->file, error);
+    model->files.model = model->file;
     if (path != NULL && o.folder == NULL)
         model->files.folder = opjit_onnx_folder(&model->arena, path);
     if (status == OPJIT_OK)

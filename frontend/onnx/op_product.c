@@ -216,3 +216,73 @@ opjit_status opjit_onnx_qlinear_matmul(onnx_import *m, onnx_call *c)
     const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY, NULL, inputs, 8);
     return opjit_onnx_give_as(m, c, 0, y, c->inputs[7]->type, f.rank, f.dims);
 }
+
+/* Bytes {rows, blocks, bytes} with two numbers each, the first one in the low half, as {rows, blocks, 2 * bytes}. */
+static opjit_tensor halves(onnx_import *m, opjit_tensor t, const uint64_t *dims)
+{
+    opjit_graph *const g = m->graph;
+    const uint64_t wide[4] = { dims[0], dims[1], dims[2], 1 }, result[3] = { dims[0], dims[1], 2 * dims[2] };
+    const opjit_tensor bytes = opjit_onnx_reshape(m, t, 4, wide);
+    const opjit_tensor parts[2] = { opjit_graph_bit_and(g, bytes, opjit_onnx_scalar(m, ONNX_UINT8, 15)),
+                                    opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT, bytes,
+                                                    opjit_onnx_scalar(m, ONNX_UINT8, 4)) };
+    return opjit_onnx_reshape(m, opjit_graph_join(g, parts, 2, 3), 3, result);
+}
+
+/* The first `size` of the last dimension of {rows, columns}. */
+static opjit_tensor first_columns(onnx_import *m, opjit_tensor t, uint64_t rows, uint64_t columns, uint64_t size)
+{
+    const uint32_t begin[2] = { 0, 0 }, sizes[2] = { (uint32_t)rows, (uint32_t)size };
+    return columns == size ? t : opjit_graph_slice(m->graph, t, begin, sizes, NULL);
+}
+
+/* com.microsoft's MatMulNBits: a {.., k} by the rows of b, whose k numbers of 4 or 8 bits have a scale, and a zero
+ * point, for each block of them. */
+opjit_status opjit_onnx_matmul_bits(onnx_import *m, onnx_call *c)
+{
+    const int64_t bits = opjit_onnx_int(m, c, "bits", 4), k = opjit_onnx_int(m, c, "K", 0);
+    const int64_t n = opjit_onnx_int(m, c, "N", 0), block = opjit_onnx_int(m, c, "block_size", 0);
+    uint64_t dims[ONNX_RANK];
+    TRY(opjit_onnx_need(m, c, 3));
+    const onnx_value *const a = c->inputs[0], *const b = c->inputs[1], *const zero = onnx_input(c, 3);
+    const int32_t type = a->type;
+    if ((bits != 4 && bits != 8) || onnx_input(c, 4) != NULL || k < 1 || n < 1 || block < 2 || block % 2 != 0 ||
+        k > INT32_MAX || n > INT32_MAX || block > INT32_MAX)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%lld bits, blocks of %lld, or an order of groups",
+                                 (long long)bits, (long long)block);
+    const uint64_t rows = (uint64_t)n, blocks = ((uint64_t)k + (uint64_t)block - 1) / (uint64_t)block;
+    const uint64_t packed[3] = { rows, blocks, (uint64_t)block * (uint64_t)bits / 8 };
+    const uint64_t by_block[3] = { rows, blocks, 1 }, numbers[2] = { rows, blocks * (uint64_t)block };
+    const uint64_t zero_bytes = bits == 8 ? blocks : (blocks + 1) / 2;
+    const bool real = zero != NULL && zero->type != ONNX_UINT8;
+    if (a->rank < 1 || a->dims[a->rank - 1] != (uint64_t)k || b->type != ONNX_UINT8 ||
+        opjit_onnx_elements_of(b) != rows * blocks * packed[2] ||
+        opjit_onnx_elements_of(c->inputs[2]) != rows * blocks ||
+        (zero != NULL && opjit_onnx_elements_of(zero) != rows * (real ? blocks : zero_bytes)))
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "its inputs have not the sizes of %lld by %lld numbers",
+                                 (long long)n, (long long)k);
+    opjit_graph *const g = m->graph;
+    opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, packed), from;
+    t = opjit_onnx_cast(m, bits == 4 ? halves(m, t, packed) : t, ONNX_UINT8, type);
+    if (zero == NULL) {
+        from = opjit_onnx_scalar(m, type, bits == 4 ? 8 : 128);
+    } else {
+        from = onnx_tensor_of(m, c, 3);
+        if (!real && bits == 4) {
+            const uint64_t of_zero[3] = { rows, 1, zero_bytes }, flat[2] = { rows, 2 * zero_bytes };
+            from = opjit_onnx_reshape(m, halves(m, opjit_onnx_reshape(m, from, 3, of_zero), of_zero), 2, flat);
+            from = first_columns(m, from, rows, 2 * zero_bytes, blocks);
+        }
+        from = opjit_onnx_reshape(m, opjit_onnx_cast(m, from, zero->type, type), 3, by_block);
+    }
+    const opjit_tensor scale = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 3, by_block);
+    t = opjit_graph_multiply(g, opjit_graph_subtract(g, t, from), scale);
+    t = first_columns(m, opjit_onnx_reshape(m, t, 2, numbers), rows, numbers[1], (uint64_t)k);
+    const uint64_t flat[2] = { opjit_onnx_elements_of(a) / (uint64_t)k, (uint64_t)k };
+    opjit_tensor y = opjit_graph_matrix_multiply(g, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat), t, 0, 1);
+    if (onnx_input(c, 5) != NULL)
+        y = opjit_graph_add(g, y, opjit_onnx_vector(m, c, 5, 2, 1));
+    memcpy(dims, a->dims, sizeof dims);
+    dims[a->rank - 1] = rows;
+    return opjit_onnx_give_as(m, c, 0, y, type, a->rank, dims);
+}

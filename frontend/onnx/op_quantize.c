@@ -114,7 +114,8 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
     node.op.data += PREFIX;
     node.op.size -= PREFIX;
     const onnx_row *const row = opjit_onnx_find_row(&node);
-    const uint32_t first = wire_is(node.op, "Concat") ? 2 : 0, count = c->input_count < 2 ? 0 : (c->input_count - 2) / 3;
+    const uint32_t first = wire_is(node.op, "Concat") ? 2 : 0;
+    const uint32_t count = c->input_count < 2 ? 0 : (c->input_count - 2) / 3;
     if (row == NULL || row->make == NULL || count == 0 || c->input_count != 3 * count + 2 ||
         opjit_onnx_int(m, c, "channels_last", 0) != 0)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u inputs, or channels last, are not taken", c->input_count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.c - values of names: constants and tensors of the graph, read and given. */
-#include "frontend/onnx/call.h"
+#include "frontend/onnx/files.h"
 
 uint64_t opjit_onnx_elements_of(const onnx_value *v)
 {
@@ -49,8 +49,10 @@ const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
         return v->data;
     }
     void *const copy = opjit_onnx_memory(m, bytes);
-    if (copy != NULL)
+    if (copy != NULL) {
         opjit_onnx_elements(t, copy);
+        opjit_onnx_copied(m->files, t->raw);
+    }
     v->data = copy;
     return copy;
 }

@@ -51,6 +51,19 @@ def quantized():
         case(op, [node(op, unary, domain="com.microsoft", **attributes)], {"a": a}, one, off=1)
 
 
+def packed():
+    for bits in (4, 8):
+        for zeros in (False, True):
+            n, k, block = 10, 40, 16  # three blocks, the last one in part
+            blocks = (k + block - 1) // block
+            constants = {"b": random.integers(0, 256, (n, blocks, block * bits // 8)).astype("u1"), "s": floats(n * blocks)}
+            if zeros:
+                constants["z"] = random.integers(0, 256, n * (blocks if bits == 8 else (blocks + 1) // 2)).astype("u1")
+            case(f"MatMulNBits {bits} {zeros}",
+                 [node("MatMulNBits", ["x", "b", "s"] + ["z"] * zeros, domain="com.microsoft", bits=bits, K=k, N=n, block_size=block)],
+                 {"x": floats(2, 3, k)}, constants)
+
+
 def sampled():
     for mode in ("bilinear", "nearest"):
         for padding in ("zeros", "border", "reflection"):
@@ -136,7 +149,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, sampled, transformed, scattered, looped):
+    for make in (quantized, packed, sampled, transformed, scattered, looped):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:

@@ -58,6 +58,26 @@ PACKAGES = {
         "resources/decoder.onnx": [{"prefix": ("i8", (2, 5), 0, 60), "memory": ("f4", (2, 9, 256), -1, 1),
                                     "src_mask": ("?", (2, 9), 0, 0), "hidden": ("f4", (2, 2, 256), -1, 1)}],
     },
+    "basic-pitch==0.4.0": {"nmp.onnx": [{"serving_default_input_2:0": ("f4", (1, 43844, 1), -1, 1)}]},
+    "occular-deskew==0.5.0": {"orientation_orinet_fp32.onnx": [{"x": ("f4", (1, 3, 320, 320), -1, 1)}]},
+    "speechmos==0.0.1.1": {
+        "aecmos_models/Run_1668423760_Stage_0.onnx": [{"input": ("f4", (1, 3, 64, 160), -1, 1),
+                                                       "h0": ("f4", (4, 1, 96), -1, 1)}],
+        "dnsmos_models/model_v8.onnx": [{"input_1": ("f4", (1, 900, 120), -1, 1)}],
+        "dnsmos_models/sig_bak_ovr.onnx": [{"input_1": ("f4", (1, 144160), -1, 1)}],
+        "plcmos_models/plcmos_v2.onnx": [{"degraded_audio": ("f4", (1, 1, 64, 257), -1, 1),
+                                          "rater_embed": ("f4", (1, 64), -1, 1)}],
+    },
+    "brainmaze-eeg-models==0.1.0": {
+        "modelA_paper.onnx": [{"x": ("f4", (1, 100, 64), -1, 1)}],
+        "spindle-detector-eeg.onnx": [{"raw_signal": ("f4", (1, 1, 7500), -1, 1),
+                                       "spectrogram": ("f4", (1, 15, 7500), -1, 1)}],
+    },
+    "atspm-detector==1.1.0": {
+        "x100_w32full_head.onnx": [{"logit": ("f4", (1, 64), -1, 1), "Z": ("f4", (1, 64, 128), -1, 1),
+                                    "act": ("f4", (1,), -1, 1)}],
+        "x100_w32full_pair.onnx": [{"x": ("f4", (1, 15, 64), -1, 1)}],
+    },
 }
 TOLERANCE = 1e-3  # of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone
 LEAST = 1e-3
