@@ -231,7 +231,7 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
         return false;
     /* In a step of a recurrence a copy would take longer than what it saves. */
     if (side == CONTRACT_COLUMNS && !c->r->is_step && s->size * c->length * size > l2 / 2)
-        return is_read_by_few(c, far * size, l2);
+        return !c->once && is_read_by_few(c, far * size, l2);
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
@@ -307,8 +307,8 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
-    columns->shared = columns->packed && c->bytes == 0 && !c->r->is_step &&
-                      (c->once || (c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
+    columns->shared = columns->packed && !c->r->is_step &&
+                      (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
     return opjit_ir_contract_write(c, stages);
 }
 
@@ -317,7 +317,7 @@ static bool is_kept(contraction *c)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
-    if (!c->r->once || c->r->is_step || s->dimension < 0)
+    if (!c->r->once || c->r->is_step || s->dimension < 0 || c->bytes % 4 != 0) /* a partial word is stored apart */
         return false;
     const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
     const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
@@ -341,9 +341,12 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
         columns->dimension >= 0 && rows <= few &&
         reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
     contraction words = c;
-    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS) && target->arch == RT_ARCH_X86_64 &&
-        opjit_ir_contract_is_bytes(&words) && write(&words, given, target, stages))
-        return true;
+    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c)) &&
+        target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words)) {
+        words.once = is_kept(&words);
+        if (write(&words, given, target, stages))
+            return true;
+    }
     c.once = is_kept(&c);
     c.streams = c.streams && !c.once; /* packed columns are in order, too, and their sums in registers */
     if (!f->failed && !c.once && is_dots(&c, given)) {

@@ -139,6 +139,55 @@ static void add_to_sums(contraction *c, block *list, uint32_t side, ir_ref word,
     opjit_ir_contract_store(c, list, s->sums, dot4(f, s, word, opjit_ir_const(f, IR_I32, ONES), sum), at);
 }
 
+/* The sums of all columns that are in a temp, in another: a stage after the one that makes it. */
+void opjit_ir_contract_share_sums(contraction *c, block *stages, int64_t matrices, int64_t tiles)
+{
+    ir_func *f = c->f;
+    contract_side *s = &c->side[CONTRACT_COLUMNS];
+    ir_tensor t = { .role = IR_TEMP, .type = IR_I32, .rank = 3, .align = 64,
+                    .sizes = { (uint64_t)matrices, (uint64_t)tiles, (uint64_t)s->tile } };
+    if (!has_sums(c, CONTRACT_COLUMNS))
+        return;
+    opjit_ir_dense_strides(&t);
+    if (!opjit_ir_span_bytes(&t, &t.bytes))
+        return;
+    c->column_sums = opjit_ir_tensor(f, &t);
+    const int64_t used = (s->size + s->tile - 1) / s->tile;
+    const uint32_t sums = opjit_ir_contract_scratch(c, 1, &s->tile, 0);
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, matrices * used), 1);
+    if (f->failed)
+        return;
+    const ir_ref p = ir_at(f, stage)->ref;
+    block body = { .parent = stage }, of_j, of_q, of_k;
+    const ir_ref m = opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, used, matrices));
+    const ir_ref n = opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, 1, used));
+    ir_ref j = contract_loop(c, &body, opjit_ir_index(f, s->tile), &of_j);
+    opjit_ir_contract_store(c, &of_j, sums, opjit_ir_const(f, IR_I32, 0), &j);
+    const ir_ref q = contract_loop(c, &body, opjit_ir_index(f, contract_blocks_of_k(c)), &of_q);
+    opjit_ir_contract_set_k(c, &of_q, q);
+    const ir_ref k = contract_loop(c, &of_q, c->here_k, &of_k);
+    j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
+    const ir_ref word = opjit_ir_load(f, s->scratch, (ir_ref[]){ m, q, n, k, j });
+    const ir_ref sum = opjit_ir_load(f, sums, &j);
+    opjit_ir_contract_store(c, &of_j, sums, dot4(f, s, word, opjit_ir_const(f, IR_I32, ONES), sum), &j);
+    j = contract_loop(c, &body, opjit_ir_index(f, s->tile), &of_j);
+    opjit_ir_contract_store(c, &of_j, c->column_sums, opjit_ir_load(f, sums, &j), (ir_ref[]){ m, n, j });
+    opjit_ir_block_add(f, stages, stage);
+}
+
+/* Those of the block, out of that temp. */
+static void take_sums(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    block of_n, of_j;
+    const ir_ref n = contract_loop(c, list, opjit_ir_index(f, s->block / s->tile), &of_n);
+    const ir_ref j = contract_loop(c, &of_n, opjit_ir_index(f, s->tile), &of_j);
+    const ir_ref sum = opjit_ir_load(f, c->column_sums, (ir_ref[]){ c->matrix, contract_plus(c, s->first_tile, n), j });
+    const ir_ref at = contract_plus(c, contract_times(c, n, s->tile), j);
+    opjit_ir_contract_store(c, &of_j, s->sums, sum, &at);
+}
+
 void opjit_ir_contract_byte_sums(contraction *c, block *list)
 {
     for (uint32_t side = 0; side < CONTRACT_SIDES; side++) {
@@ -148,6 +197,10 @@ void opjit_ir_contract_byte_sums(contraction *c, block *list)
         if (!has_sums(c, side))
             continue;
         s->sums = opjit_ir_contract_scratch(c, 1, &count, 0);
+        if (side == CONTRACT_COLUMNS && s->shared) {
+            take_sums(c, list);
+            continue;
+        }
         const ir_ref i = contract_loop(c, list, opjit_ir_index(c->f, count), &inside);
         opjit_ir_contract_store(c, &inside, s->sums, opjit_ir_const(c->f, IR_I32, 0), &i);
     }
@@ -205,9 +258,10 @@ static void pack_columns(contraction *c, block *list, ir_ref n, const words *of_
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     const ir_ref here = contract_times(c, n, s->tile);
     block of_w, of_j;
-    ir_ref at[3] = { n };
-    const ir_ref w = word_loop(c, list, of_block, partial, &at[1], &of_w);
-    const ir_ref j = at[2] = contract_loop(c, &of_w, opjit_ir_index(f, s->tile), &of_j);
+    ir_ref at[5], k;
+    const ir_ref w = word_loop(c, list, of_block, partial, &k, &of_w);
+    const ir_ref j = contract_loop(c, &of_w, opjit_ir_index(f, s->tile), &of_j);
+    opjit_ir_contract_copied_at(c, n, k, j, at);
     const ir_ref own = contract_plus(c, contract_plus(c, s->first, here), j);
     ir_ref word = word_at(c, CONTRACT_COLUMNS, own, w, partial);
     if (word == 0)

@@ -7,8 +7,7 @@
  * stored in the end. */
 #include "ir/passes/contraction.h"
 
-/* Where an element of the block's columns is copied to; returns how many coordinates that has. */
-static uint32_t copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *at)
+void opjit_ir_contract_copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *at)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     uint32_t rank = 0;
@@ -20,13 +19,12 @@ static uint32_t copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *
     at[rank++] = n;
     at[rank++] = k;
     at[rank++] = j;
-    return rank;
 }
 
 ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j)
 {
     ir_ref at[5];
-    copied_at(c, n, k, j, at);
+    opjit_ir_contract_copied_at(c, n, k, j, at);
     return opjit_ir_load(c->f, c->side[CONTRACT_COLUMNS].scratch, at);
 }
 
@@ -67,7 +65,7 @@ static void turn_tile(contraction *c, block *list, ir_ref n, ir_ref first, bool 
     k = contract_loop(c, &of_h, whole_squares(c), &of_k);
     j = contract_loop(c, &of_k, opjit_ir_index(f, some), &of_j);
     ir_ref at[5];
-    copied_at(c, n, k, contract_plus(c, left, j), at);
+    opjit_ir_contract_copied_at(c, n, k, contract_plus(c, left, j), at);
     opjit_ir_contract_store(c, &of_j, s->scratch, opjit_ir_load(f, c->turn, (ir_ref[]){ j, k }), at);
 }
 
@@ -89,7 +87,7 @@ static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
     const ir_ref j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
     ir_ref at[5];
-    copied_at(c, n, k, j, at);
+    opjit_ir_contract_copied_at(c, n, k, j, at);
     opjit_ir_contract_store(c, &of_j, s->scratch, column_value(c, &of_j, contract_plus(c, first, j), k, partial), at);
 }
 
@@ -235,7 +233,7 @@ static void share_rows(contraction *c, block *stages, const shared_part *of)
     const ir_ref n = contract_loop(c, &of_k, opjit_ir_index(f, of->tiles), &of_n);
     const ir_ref j = contract_loop(c, &of_n, opjit_ir_index(f, s->tile), &of_j);
     ir_ref at[5];
-    copied_at(c, n, k, j, at);
+    opjit_ir_contract_copied_at(c, n, k, j, at);
     const ir_ref value = column_value(c, &of_j, contract_plus(c, contract_times(c, n, s->tile), j), k, false);
     opjit_ir_contract_store(c, &of_j, s->scratch, value, at);
     opjit_ir_block_add(f, stages, body.parent);
@@ -248,13 +246,15 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
     const int64_t matrices = opjit_ir_contract_matrices(c);
     if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
         return;
-    const int64_t blocks = contract_blocks_of_k(c), rows = s->turned ? 0 : c->length / contract_most_k(c);
+    const int64_t blocks = contract_blocks_of_k(c), rows = s->turned || c->bytes > 0 ? 0 : c->length / contract_most_k(c);
     if (whole > 0 && rows > 0)
         share_rows(c, stages, &(shared_part){ matrices, 0, rows, 0, whole });
     if (whole > 0 && rows < blocks)
         share_tiles(c, stages, &(shared_part){ matrices, rows, blocks - rows, 0, whole });
     if (whole * s->tile < s->size) /* the last one, partly zeros */
         share_tiles(c, stages, &(shared_part){ matrices, 0, blocks, whole, 1 });
+    if (c->bytes > 0)
+        opjit_ir_contract_share_sums(c, stages, matrices, s->blocks * (s->block / s->tile));
 }
 
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block)

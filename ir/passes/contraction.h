@@ -51,6 +51,7 @@ typedef struct contraction {
     uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
+    uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
@@ -80,7 +81,8 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list);
 void opjit_ir_contract_share_columns(contraction *c, block *stages);
 /* Which matrix of the temp the block of the result reads. */
 void opjit_ir_contract_set_matrix(contraction *c, block *list);
-/* An element of what the columns were copied to. */
+/* Where an element of the block's columns is copied to, in up to five coordinates; the element there. */
+void opjit_ir_contract_copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *at);
 ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j);
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block);
 /* contract_dots.c: the totals of columns that are read as they lie. */
@@ -136,6 +138,8 @@ bool opjit_ir_contract_is_bytes(contraction *c);
 ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref sum);
 /* Declares the sums over rows and columns that are needed, and sets them to 0; before the loop over blocks of k. */
 void opjit_ir_contract_byte_sums(contraction *c, block *list);
+/* The sums of shared columns, to a temp of [matrices, tiles, columns of a tile]: a stage after those that copy them. */
+void opjit_ir_contract_share_sums(contraction *c, block *stages, int64_t matrices, int64_t tiles);
 /* Tile n of the columns; past: those behind the last one are zeros. */
 void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past);
 /* A tile of rows, from `first` of the result and in_block of the block on. */

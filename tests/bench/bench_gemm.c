@@ -229,25 +229,33 @@ static bool put_half(report *r, opjit_context *context, product *p)
     return ok && !half.failed;
 }
 
-/* UINT8 less a zero point times INT8 less another one, in INT32. */
-static bool make_bytes(opjit_context *context, const sizes *s, const opjit_binding *bindings, kernel *out)
+/* UINT8 less a zero point times INT8 less another one, in INT32; constant: B and its zero point are. */
+static bool make_bytes(opjit_context *context, const sizes *s, const opjit_binding *bindings, bool constant,
+                       kernel *out)
 {
     opjit_graph *g = NULL;
     opjit_error error;
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
+    const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_INT8;
+    const uint32_t of_b[] = { 1, s->batch, s->k, s->n }, of_zero[] = { 1, 1, 1, 1 };
+    const opjit_binding given[] = { bindings[0], bindings[1], bindings[constant ? 4 : 2], bindings[3], bindings[4] };
     const opjit_tensor inputs[] = { input(g, "a", DML_TENSOR_DATA_TYPE_UINT8, s->batch, s->m, s->k),
                                     input(g, "az", DML_TENSOR_DATA_TYPE_UINT8, 1, 1, 1),
-                                    input(g, "b", DML_TENSOR_DATA_TYPE_INT8, s->batch, s->k, s->n),
-                                    input(g, "bz", DML_TENSOR_DATA_TYPE_INT8, 1, 1, 1) };
+                                    constant ? opjit_graph_constant(g, type, 4, of_b, bindings[2].data,
+                                                                    (uint64_t)s->batch * s->k * s->n, 0)
+                                             : opjit_graph_input(g, "b", type, 4, of_b),
+                                    constant ? opjit_graph_constant(g, type, 4, of_zero, bindings[3].data, 1, 0)
+                                             : opjit_graph_input(g, "bz", type, 4, of_zero) };
     const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc = { 0 };
     opjit_graph_output(g, "out", opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, &desc, inputs, 4));
     const opjit_status status = opjit_graph_compile(g, NULL, &out->kernel, &error);
     if (status != OPJIT_OK)
         fprintf(stderr, "%s: %s\n", s->name, error.message);
     opjit_graph_destroy(g);
-    memcpy(out->bindings, bindings, 5 * sizeof *bindings);
-    out->call = (opjit_call){ .struct_size = sizeof out->call, .binding_count = 5, .bindings = out->bindings };
+    memcpy(out->bindings, given, sizeof given);
+    out->call = (opjit_call){ .struct_size = sizeof out->call, .binding_count = constant ? 3 : 5,
+                              .bindings = out->bindings };
     return status == OPJIT_OK;
 }
 
@@ -256,7 +264,7 @@ static bool put_bytes(report *r, opjit_context *context, product *p)
     const sizes *s = p->s;
     const uint64_t batch = s->batch;
     uint64_t bytes[] = { batch * s->m * s->k, 4, batch * s->k * s->n, 4, batch * s->m * s->n * 4 };
-    kernel whole = { .kernel = NULL };
+    kernel whole = { .kernel = NULL }, kept = { .kernel = NULL };
     opjit_binding bindings[5];
     bool ok = true;
     for (uint32_t i = 0; i < 5; i++) {
@@ -266,16 +274,20 @@ static bool put_bytes(report *r, opjit_context *context, product *p)
         for (uint64_t e = 0; bindings[i].data && e < bytes[i]; e++)
             ((uint8_t *)bindings[i].data)[e] = (uint8_t)((e + 7) * 2654435761u >> 20);
     }
-    ok = ok && make_bytes(context, s, bindings, &whole);
+    ok = ok && make_bytes(context, s, bindings, false, &whole) && make_bytes(context, s, bindings, true, &kept);
     char name[64];
     snprintf(name, sizeof name, "%s u8 i8", s->name);
     if (ok)
         put(r, name, &whole, "FLOAT32", run_kernel, &p->whole, bytes_limit);
+    snprintf(name, sizeof name, "%s u8 i8 constant", s->name);
+    if (ok)
+        put(r, name, &kept, "B given", run_kernel, &whole, 1);
     for (uint32_t i = 0; i < 5; i++)
         if (bindings[i].data)
             measure_buffer_free(bindings[i].data, bytes[i]);
     opjit_kernel_release(whole.kernel);
-    return ok && !whole.failed;
+    opjit_kernel_release(kept.kernel);
+    return ok && !whole.failed && !kept.failed;
 }
 
 static bool measure(report *r, opjit_context *context, product *p)

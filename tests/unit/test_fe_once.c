@@ -118,6 +118,39 @@ START_TEST(same_bytes)
 }
 END_TEST
 
+/* Words of four bytes, less zero points, and sums over columns: K is a multiple of four, or not. */
+START_TEST(bytes)
+{
+    const uint32_t length = _i == 0 ? 300 : 299, rows = 3, columns = 37;
+    const uint32_t of_a[] = { 1, 1, rows, length }, of_b[] = { 1, 1, length, columns }, of_one[] = { 1, 1, 1, 1 };
+    const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc = { 0 };
+    static const uint8_t zeros[2] = { 131, 251 };
+    opjit_kernel *kernels[2];
+    for (int constant = 0; constant < 2; constant++) {
+        opjit_graph *g;
+        ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+        const DML_TENSOR_DATA_TYPE u8 = DML_TENSOR_DATA_TYPE_UINT8, i8 = DML_TENSOR_DATA_TYPE_INT8;
+        const opjit_tensor inputs[] = {
+            opjit_graph_input(g, "a", u8, 4, of_a), opjit_graph_constant(g, u8, 4, of_one, &zeros[0], 1, 0),
+            constant ? opjit_graph_constant(g, i8, 4, of_b, b[0], (uint64_t)length * columns, 0)
+                     : opjit_graph_input(g, "b", i8, 4, of_b),
+            opjit_graph_constant(g, i8, 4, of_one, &zeros[1], 1, 0)
+        };
+        opjit_graph_output(g, "y", opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, &desc, inputs, 4));
+        ck_assert_msg(opjit_graph_compile(g, NULL, &kernels[constant], &error) == OPJIT_OK, "%s", error.message);
+        opjit_graph_destroy(g);
+    }
+    call(kernels[0], b[0], out[0]);
+    check_call(kernels[1], "bytes");
+    ck_assert_uint_eq(kept_bytes(kernels[0]), 0);
+#if defined(__x86_64__)
+    ck_assert_int_eq(kept_bytes(kernels[1]) >= length * columns, _i == 0);
+#endif
+    opjit_kernel_release(kernels[0]);
+    opjit_kernel_release(kernels[1]);
+}
+END_TEST
+
 /* What is small is a part of the kernel's key. */
 START_TEST(small_constants)
 {
@@ -151,6 +184,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, same_bytes, 0, 7);
+    tcase_add_loop_test(tcase, bytes, 0, 2);
     tcase_add_test(tcase, small_constants);
     tcase_add_test(tcase, interpreted);
     srunner_run_all(runner, CK_ENV);

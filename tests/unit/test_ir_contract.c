@@ -84,7 +84,7 @@ static void write_text(const product *p, rt_bytes *text)
     for (int i = 0; i <= p->temp; i++)
         opjit_rt_bytes_printf(text, " out %%o%d: %s[%d,%d,%d]\n", i, p->type, p->batch, p->rows, p->columns);
     for (int i = 0; i < 2; i++)
-        opjit_rt_bytes_printf(text, " in %%z%d: %s[%d]\n", i, p->in[i],
+        opjit_rt_bytes_printf(text, " %s %%z%d: %s[%d]\n", i == 1 && p->constant ? "const" : "in", i, p->in[i],
                               !p->zero_each[i] ? 1 : i == 0 ? p->rows : p->columns);
     opjit_rt_bytes_printf(text, " def %%s: %s[%d,%d,%d] (%%p,%%i,%%j) = reduce dot %%k in 0..%d block %d: pair(",
                           p->type, p->batch, p->rows, p->columns, p->length, p->block);
