@@ -26,6 +26,8 @@ static const sizes cases[] = {
     { .name = "12 x 512 x 64", .heads = 12, .queries = 512, .keys = 512, .size = 64 },
     { .name = "2 x 2048 x 64", .heads = 2, .queries = 2048, .keys = 2048, .size = 64 },
     { .name = "12 x 128 x 64", .heads = 12, .queries = 128, .keys = 128, .size = 64 },
+    { .name = "12 x 197 x 64", .heads = 12, .queries = 197, .keys = 197, .size = 64 }, /* pictures of 224 x 224 */
+    { .name = "12 x 77 x 64", .heads = 12, .queries = 77, .keys = 77, .size = 64 },    /* their captions */
     { .name = "8 x 300 x 80", .heads = 8, .queries = 300, .keys = 300, .size = 80 },
     { .name = "12 x 32 of 2048 x 64", .heads = 12, .queries = 32, .keys = 2048, .size = 64 },
     { .name = "12 x 1 of 2048 x 64", .heads = 12, .queries = 1, .keys = 2048, .size = 64 },

@@ -73,8 +73,8 @@ static void write_score(const attention *a, rt_bytes *text, const char *h, const
                               i, a->from, j, j, i, a->from + 2, score);
         break;
     case MADE:
-        opjit_rt_bytes_printf(text, "add(%s, select(le(iadd(%s, %d), %s), f32 bits 0x%s, f32 0x0p+0))", score, i, a->from,
-                              j, a->half ? "c61c4000" : "ff800000"); /* -10000, -inf */
+        opjit_rt_bytes_printf(text, "add(%s, select(le(iadd(%s, %d), %s), f32 bits 0x%s, f32 0x0p+0))", score, i,
+                              a->from, j, a->half ? "c61c4000" : "ff800000"); /* -10000, -inf */
         break;
     default: opjit_rt_bytes_printf(text, "add(%s, load %%b[%s,%s])", score, i, j); break;
     }
