@@ -386,6 +386,16 @@ static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
 
 /* --- one node --------------------------------------------------------------------------------------------------- */
 
+/* x of x * 1: the same bits, as a NaN that arithmetic makes may be any.  0: neither operand is 1. */
+static ir_ref simplify_product(const ir_func *f, ir_type type, const ir_ref *operands)
+{
+    const uint64_t one = type == IR_F16 ? 0x3c00 : type == IR_F32 ? 0x3f800000 : type == IR_F64 ? 0x3ff0000000000000 : 1;
+    for (uint32_t i = 0; i < 2; i++)
+        if (ir_at(f, operands[i])->op == IR_CONST && ir_at(f, operands[i])->imm == one)
+            return operands[1 - i];
+    return 0;
+}
+
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -412,7 +422,10 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
     case IR_CAST:
     case IR_BITS:
         return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, count, operands);
-    case IR_MUL:
+    case IR_MUL: {
+        const ir_ref x = simplify_product(f, type, operands);
+        return x != 0 ? x : simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
+    }
     case IR_ADD:
     case IR_SUB:
     case IR_FMA: return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
