@@ -63,13 +63,15 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
     return (uint16_t)unroll;
 }
 
-/* The loop's lanes: what a vector holds; fewer for a loop that is known to be shorter and has no masks to
- * compensate. */
+/* The loop's lanes: what a vector holds; fewer for a loop that is known to be shorter and has no masks to compensate,
+ * or needs none, as it stores a row of scratch that is half or a quarter of a vector (a narrow tile's). */
 int64_t opjit_ir_lanes_for(const scheduler *s, ir_ref loop, const work *w)
 {
     int64_t lanes = opjit_ir_lanes_of(s, w), trips;
-    if (opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips) &&
-        !opjit_rt_target_has_masks(s->target))
+    if (!opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips))
+        return lanes;
+    const bool scratch = w->store != 0 && s->f->tensors[ir_at(s->f, w->store)->ref].role == IR_SCRATCH;
+    if (!opjit_rt_target_has_masks(s->target) || (scratch && (2 * trips == lanes || 4 * trips == lanes)))
         while (lanes > 1 && lanes > trips)
             lanes /= 2;
     return lanes;

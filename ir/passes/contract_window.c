@@ -9,7 +9,7 @@
 
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
-    LEAST_LINE = 4,            /* positions */
+    LEAST_LINE = 2,            /* positions */
     MOST_ROWS = 256,           /* of a block */
     MOST_CLASSES = 16,         /* of both axes: each is a nest of loops */
     MOST_BYTES = 8 << 20,      /* of scratch */
@@ -22,6 +22,7 @@ enum {
     TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,       /* where there are 16 vector registers */
     TILE_VECTORS = 2,
+    LEAST_TILE = 4, /* positions */
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
@@ -291,6 +292,15 @@ static void choose_rows(window *w, const rt_target *target)
             rows->tile = r;
 }
 
+/* Positions of a tile, of so many in all: two vectors, one, or a fraction of one. */
+static int64_t tile_of(int64_t positions, int64_t lanes)
+{
+    int64_t tile = TILE_VECTORS * lanes;
+    while (tile > LEAST_TILE && tile > lanes / 2 && tile / 2 >= positions)
+        tile /= 2;
+    return tile;
+}
+
 /* Rows in tiles and blocks; positions so that totals fit their part of the second cache. */
 static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
@@ -298,7 +308,7 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach;
-    columns->tile = given != NULL ? given->columns : TILE_VECTORS * lanes;
+    columns->tile = given != NULL ? given->columns : tile_of((w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes);
     if (given != NULL) {
         rows->tile = given->rows;
         most = given->block_rows;
