@@ -198,8 +198,10 @@ bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_re
                                  int64_t *out_behind)
 {
     values *v = opjit_rt_arena_allocate(&f->scratch, 1, sizeof *v);
-    if (v == NULL)
+    if (v == NULL) {
+        f->failed = true;
         return false;
+    }
     *v = (values){ .m = { .f = f, .row = row } };
     mask *m = &v->m;
     add_loops(v, ir_at(f, loop)->body, columns, true);
@@ -222,8 +224,10 @@ bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_re
 bool opjit_ir_contract_guess_rest(ir_func *f, ir_ref loop, ir_ref row, int64_t columns, int64_t *out_behind)
 {
     values *v = opjit_rt_arena_allocate(&f->scratch, 1, sizeof *v);
-    if (v == NULL)
+    if (v == NULL) {
+        f->failed = true;
         return false;
+    }
     *v = (values){ .m = { .f = f, .row = row } };
     add_loops(v, ir_at(f, loop)->body, columns, true);
     const ir_reach seen = opjit_ir_reach_one(f, loop);
