@@ -350,6 +350,11 @@ static opjit_status finish(fe_program *program, ir_func *f, opjit_error *error)
     return OPJIT_OK;
 }
 
+static bool equal_bytes(const rt_bytes *a, const rt_bytes *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
 /* What stages that run once make is kept for all variants, as the last one has it: in others that would make something
  * else, such stages run at each call. */
 static opjit_status share_kept(fe_program *program, opjit_error *error)
@@ -366,7 +371,7 @@ static opjit_status share_kept(fe_program *program, opjit_error *error)
         opjit_rt_bytes_init(&texts[1], program->allocator);
         opjit_ir_print_once(f, &texts[1]);
         failed = texts[1].failed;
-        if (!failed && (texts[0].size != texts[1].size || memcmp(texts[0].data, texts[1].data, texts[0].size) != 0)) {
+        if (!failed && !equal_bytes(&texts[0], &texts[1])) {
             opjit_ir_drop_once(f);
             status = opjit_ir_layout(f, error);
             opjit_ir_trim(f);
