@@ -3,6 +3,7 @@
  * scheduled function, sets tensor offsets and the sizes of shared and scratch memory. */
 #include "ir/core/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MEMORY_ALIGN = 64 };
@@ -161,6 +162,122 @@ static void give_back(area *a, const ir_tensor *tensor)
         a->end = a->gaps[--a->count].begin;
 }
 
+/* --- the largest first -------------------------------------------------------------------------------------------- */
+
+/* Large tensors that come late find no gap among small ones that came first.  So a function's temps are placed once
+ * more, the largest first, each at the lowest offset that is free while it lives; the smaller of the two layouts is
+ * taken.  Its time is that of the pairs of tensors that live at one time, of which there are MOST_PAIRS per tensor. */
+enum { MOST_PAIRS = 32 };
+
+typedef struct pair {
+    uint32_t with, next; /* a tensor's list; 0: its end */
+} pair;
+typedef struct sized {
+    uint64_t bytes;
+    uint32_t tensor;
+} sized;
+typedef struct by_size {
+    ir_func *f;
+    const span *spans;
+    sized *order;
+    uint32_t count, pair_count;
+    pair *pairs;     /* [0] unused */
+    uint32_t *lists; /* by tensor: its first pair */
+    uint64_t *at;    /* by tensor: its offset; UINT64_MAX: none yet */
+    gap *taken;      /* of the tensors that live with one */
+} by_size;
+
+static int by_offset(const void *a, const void *b)
+{
+    const gap *x = a, *y = b;
+    return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin) : (x->end > y->end) - (x->end < y->end);
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const sized *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
+                                : (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+/* The pairs of tensors that live at one time; first, next: tensors by their first step.  false: too many. */
+static bool find_pairs(by_size *b, const uint32_t *first, const uint32_t *next, uint32_t steps, uint32_t *live)
+{
+    uint32_t count = 0;
+    for (uint32_t step = 0; step < steps; step++) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < count; i++)
+            if (b->spans[live[i]].last >= step)
+                live[kept++] = live[i];
+        count = kept;
+        for (uint32_t t = first[step]; t != 0; t = next[t]) {
+            if (b->pair_count + 2 * (uint64_t)count > 2 * MOST_PAIRS * (uint64_t)b->count)
+                return false;
+            for (uint32_t i = 0; i < count; i++) {
+                b->pairs[++b->pair_count] = (pair){ live[i], b->lists[t] };
+                b->lists[t] = b->pair_count;
+                b->pairs[++b->pair_count] = (pair){ t, b->lists[live[i]] };
+                b->lists[live[i]] = b->pair_count;
+            }
+            live[count++] = t;
+        }
+    }
+    return true;
+}
+
+/* The lowest offset that no tensor has that lives with it. */
+static uint64_t lowest(const by_size *b, uint32_t tensor)
+{
+    const uint64_t size = align_up(b->f->tensors[tensor].bytes, MEMORY_ALIGN);
+    uint32_t count = 0;
+    uint64_t offset = 0;
+    for (uint32_t p = b->lists[tensor]; p != 0; p = b->pairs[p].next) {
+        const uint32_t other = b->pairs[p].with;
+        if (b->at[other] != UINT64_MAX)
+            b->taken[count++] = (gap){ b->at[other], b->at[other] + align_up(b->f->tensors[other].bytes, MEMORY_ALIGN) };
+    }
+    qsort(b->taken, count, sizeof *b->taken, by_offset);
+    for (uint32_t i = 0; i < count && b->taken[i].begin < offset + size; i++)
+        offset = b->taken[i].end > offset ? b->taken[i].end : offset;
+    return offset;
+}
+
+/* Takes that layout where it is smaller than *size. */
+static void place_by_size(ir_func *f, const span *spans, const uint32_t *first, const uint32_t *next, uint32_t steps,
+                          uint64_t *size)
+{
+    by_size b = { .f = f, .spans = spans };
+    uint64_t most = 0;
+    for (uint32_t step = 0; step < steps; step++)
+        for (uint32_t t = first[step]; t != 0; t = next[t])
+            b.count++;
+    b.order = ARENA_ARRAY(&f->scratch, sized, b.count);
+    b.pairs = ARENA_ARRAY(&f->scratch, pair, 2 * MOST_PAIRS * (size_t)b.count + 1);
+    b.lists = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    b.at = ARENA_ARRAY(&f->scratch, uint64_t, f->tensor_count);
+    b.taken = ARENA_ARRAY(&f->scratch, gap, b.count);
+    uint32_t *live = ARENA_ARRAY(&f->scratch, uint32_t, b.count), count = 0;
+    f->failed = f->failed || !b.order || !b.pairs || !b.lists || !b.at || !b.taken || !live;
+    if (f->failed || !find_pairs(&b, first, next, steps, live))
+        return;
+    for (uint32_t step = 0; step < steps; step++)
+        for (uint32_t t = first[step]; t != 0; t = next[t]) {
+            b.at[t] = UINT64_MAX;
+            b.order[count++] = (sized){ f->tensors[t].bytes, t };
+        }
+    qsort(b.order, count, sizeof *b.order, largest_first);
+    for (uint32_t i = 0; i < count && most < *size; i++) {
+        const uint32_t t = b.order[i].tensor;
+        b.at[t] = lowest(&b, t);
+        most = b.at[t] + b.order[i].bytes > most ? b.at[t] + b.order[i].bytes : most;
+    }
+    for (uint32_t i = 0; i < count && most < *size; i++)
+        f->tensors[b.order[i].tensor].offset = (int64_t)b.at[b.order[i].tensor];
+    *size = most < *size ? most : *size;
+}
+
+/* --- all tensors of a role ---------------------------------------------------------------------------------------- */
+
 /* Places the tensors of the role in the order of the first steps that touch them.  A tensor that was last read in an
  * earlier step frees its memory. */
 static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role role, uint64_t *out_size)
@@ -188,6 +305,8 @@ static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role ro
             a.ending[spans[t].last] = t;
         }
     }
+    if (role == IR_TEMP && !f->failed)
+        place_by_size(f, spans, first, next, steps, &a.size);
     *out_size = a.size;
     return true;
 }

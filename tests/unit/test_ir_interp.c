@@ -168,6 +168,29 @@ START_TEST(scan_and_stages)
 }
 END_TEST
 
+/* Temps of 64, 1024 and 2048 bytes in a chain: in the order of their first stages the last one finds no gap (3136 bytes
+ * in all); the largest first, the two that live at one time are side by side. */
+START_TEST(largest_first)
+{
+    static const char text[] =
+        "kernel @k after place { in %x: i32[512] out %y: i32[512] temp %a: i32[16] temp %b: i32[256] temp %c: i32[512]\n"
+        "stage @0 for %p in 0..16 { store %a[%p], load %x[%p] }\n"
+        "stage @1 for %q in 0..256 { store %b[%q], add(load %x[%q], load %a[imod(%q, 16)]) }\n"
+        "stage @2 for %r in 0..512 { store %c[%r], add(load %x[%r], load %b[imod(%r, 256)]) }\n"
+        "stage @3 for %s in 0..512 { store %y[%s], load %c[%s] } }";
+    int32_t x[512], y[512];
+    ir_func f;
+    read_function(text, &f);
+    ck_assert_uint_eq(f.shared_size, 3072);
+    for (int i = 0; i < 512; i++)
+        x[i] = i * i;
+    ck_assert_int_eq(run_all(&f, (void *[]){ x, y }, NULL), OPJIT_OK);
+    for (int i = 0; i < 512; i++)
+        ck_assert_int_eq(y[i], x[i] + x[i % 256] + x[i % 16]);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 START_TEST(wrong_access_is_refused)
 {
     static const char text[] = "kernel @k after place { in %x: f32[4] out %y: f32[4]\n"
@@ -197,6 +220,7 @@ int main(void)
     tcase_add_test(tests, order_of_sums);
     tcase_add_test(tests, arg_kinds);
     tcase_add_test(tests, scan_and_stages);
+    tcase_add_test(tests, largest_first);
     tcase_add_test(tests, wrong_access_is_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
