@@ -45,6 +45,24 @@ static int32_t find_rows(const window *w)
     return rows;
 }
 
+/* One position: the factor that doesn't move with the last coordinate of more than one value has the windows, and
+ * dimensions of one element are the axes. */
+static bool find_single(window *w, int32_t last)
+{
+    uint32_t axes = 0;
+    w->factor = opjit_ir_window_moves(w, w->values[0], last) ? 1 : 0;
+    if (opjit_ir_window_moves(w, w->values[w->factor], last) ||
+        !opjit_ir_window_moves(w, w->values[1 - w->factor], last))
+        return false;
+    w->rows = find_rows(w);
+    for (int32_t d = (int32_t)w->c.out.rank - 1; d > w->rows && axes < WINDOW_AXES; d--)
+        if (w->c.out.sizes[d] == 1) {
+            w->axis[axes].stride = 0;
+            w->axis[axes++].dimension = d;
+        }
+    return axes > 0;
+}
+
 /* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */
 static bool find_factors(window *w)
 {
@@ -56,6 +74,8 @@ static bool find_factors(window *w)
             !opjit_ir_window_moves(w, w->values[1 - w->factor], last))
             break;
     w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
+    if (w->single)
+        return find_single(w, last);
     if (w->factor == 2)
         return false;
     w->rows = find_rows(w);
@@ -98,6 +118,15 @@ static void find_groups(window *w)
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
 
+/* The axis of a digit of the only position: its own, or the first without one; -1: all have one. */
+static int32_t axis_of(const window *w, int32_t digit)
+{
+    int32_t axis = w->digits[digit].axis;
+    for (int32_t a = 0; a < WINDOW_AXES && axis < 0; a++)
+        axis = w->axis[a].dimension >= 0 && w->axis[a].digit < 0 ? a : -1;
+    return axis;
+}
+
 /* The axis whose coordinate the sum has, its factor and that of the only digit beside it; digits of other terms are
  * free.  false: no window is of that form. */
 static bool take_root(window *w, ir_ref expr, uint32_t *free)
@@ -127,6 +156,10 @@ static bool take_root(window *w, ir_ref expr, uint32_t *free)
         digits |= 1u << d;
         digit = (int32_t)d;
         dilation = by;
+    }
+    if (w->single && own == 1 && dilation == 1 && (digit > 0 || w->digit_count == 1)) {
+        axis = axis_of(w, digit);
+        stride = 1;
     }
     for (uint32_t i = 0; i < form.count; i++) {
         for (uint32_t d = 0; d < w->digit_count; d++)
@@ -338,10 +371,10 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
 /* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
-    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0 || w->axis[1].dimension >= 0;
+    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0 || (!w->single && w->axis[1].dimension >= 0);
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
-    return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && positions >= LEAST_LINE));
+    return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
 }
 
 /* --- the other factor --------------------------------------------------------------------------------------------- */
@@ -387,10 +420,11 @@ static void find_direct(window *w, ir_ref factor)
                    apart % (w->c.length <= w->c.def.block ? SET_BYTES : NEAR_SET_BYTES) != 0;
 }
 
-bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
+/* single: of one position. */
+static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *target, bool single, block *stages)
 {
     ir_func *f = r->f;
-    window w = { .c = { .r = r, .f = f, .statement = r->members[0].statement } };
+    window w = { .c = { .r = r, .f = f, .statement = r->members[0].statement }, .single = single };
     contraction *c = &w.c;
     c->def = *ir_at(f, c->statement);
     if (c->def.op != IR_DEF || c->def.kind != IR_DOT)
@@ -423,11 +457,11 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
                         : (int64_t)c->out.sizes[d];
     if (!pays(&w, given))
         return false;
-    const bool words = target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
+    const bool words = !single && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
     if (!set_depth(&w))
         return false;
     w.alone = !w.gathers && !words && opjit_ir_window_is_alone(&w);
-    if (w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers))
+    if ((w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers)) || (single && w.alone))
         return false;
     if (!choose_sizes(&w, given, lanes, target))
         return false;
@@ -438,4 +472,9 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
     c->side[CONTRACT_COLUMNS].factor = w.factor;
     return opjit_ir_window_write(&w, stages);
+}
+
+bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    return place(r, given, target, false, stages) || (!r->f->failed && place(r, given, target, true, stages));
 }

@@ -113,7 +113,9 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
     }
     for (uint32_t d = 0; d < w->digit_count; d++)
         if (w->digits[d].axis >= 0)
-            digits[d] = opjit_ir_index(f, class[w->digits[d].axis]);
+            digits[d] = !w->single               ? opjit_ir_index(f, class[w->digits[d].axis])
+                        : w->digits[d].axis == 0 ? all_y
+                                                 : x; /* nothing moves with the position but taps */
     const int64_t number = w->in_turn ? class[1] : (class[0] * w->axis[1].classes + class[1]) * w->free;
     if (w->in_turn)
         y = contract_plus(&w->c, contract_times(&w->c, y, w->axis[0].classes), opjit_ir_index(f, class[0]));

@@ -38,6 +38,7 @@ typedef struct window {
     window_axis axis[WINDOW_AXES]; /* outer, inner */
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
+    bool single;                   /* there is one position: axes are dimensions of one element */
     int64_t bytes;                 /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
     bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
     uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
