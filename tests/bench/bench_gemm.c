@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_gemm.c - products of matrices (GEMM, one thread) against OpenBLAS and oneDNN where they are installed, whose
  * sums are in other orders; against a loop of nothing but as many fma; against tiles written by hand in C, whose results
- * are the same bits; products with an end (bias, activation, residual) against the same in two kernels.
+ * are the same bits; products with an end (bias, activation, residual) against the same in two kernels; some on two
+ * threads against one, and OpenBLAS's two.
  * OPJIT_BENCH_TARGET=cpu:x86-64-v3: all of them for AVX2. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
 
 #include "tests/bench/fma.h"
 #include "tests/bench/gemm.h"
+#include "tests/bench/pool.h"
 #include "tests/bench/report.h"
 
 enum { SAMPLE = 2000 /* us */ };
 
-static const double peer_limit = 1 / 0.95, peak_limit = 1 / 0.85, half_limit = 1 / 0.9, bytes_limit = 1 / 3.0;
+static const double peer_limit = 1 / 0.95, peak_limit = 1 / 0.85, half_limit = 1 / 0.9, bytes_limit = 1 / 3.0,
+                    two_limit = 1 / 1.8;
 
 typedef struct sizes {
     const char *name;
@@ -29,17 +34,26 @@ typedef struct sizes {
     bool bytes;        /* as UINT8 times INT8, too */
     bool large;        /* not with --quick */
     bool kept;         /* once more with a constant B, whose copy the kernel keeps */
+    bool two;          /* on two threads, too */
 } sizes;
 
 static const sizes cases[] = {
     { .name = "64^3", .batch = 1, .m = 64, .n = 64, .k = 64, .hand_limit = 1.3 },
     { .name = "12 x 64^3", .batch = 12, .m = 64, .n = 64, .k = 64, .half = true },
-    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true, .bytes = true, .kept = true },
-    { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true, .bytes = true },
+    { .name = "128^3", .batch = 1, .m = 128, .n = 128, .k = 128 },
+    { .name = "256^3", .batch = 1, .m = 256, .n = 256, .k = 256 },
+    { .name = "384^3", .batch = 1, .m = 384, .n = 384, .k = 384 },
+    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true, .bytes = true,
+      .kept = true },
+    { .name = "768^3", .batch = 1, .m = 768, .n = 768, .k = 768 },
+    { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true, .bytes = true,
+      .two = true },
+    { .name = "1536^3", .batch = 1, .m = 1536, .n = 1536, .k = 1536, .large = true },
     { .name = "2048^3", .batch = 1, .m = 2048, .n = 2048, .k = 2048, .large = true },
     { .name = "511x513x517", .batch = 1, .m = 511, .n = 513, .k = 517, .half = true, .bytes = true },
     { .name = "1000^3", .batch = 1, .m = 1000, .n = 1000, .k = 1000, .half = true, .bytes = true },
-    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true, .bytes = true, .kept = true },
+    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true, .bytes = true,
+      .two = true, .kept = true },
     { .name = "128x3072x768", .batch = 1, .m = 128, .n = 3072, .k = 768, .hand_limit = 1.1 },
     { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true, .bytes = true, .kept = true },
     { .name = "4x4096x4096", .batch = 1, .m = 4, .n = 4096, .k = 4096, .kept = true },
@@ -78,6 +92,7 @@ typedef struct product {
 } product;
 
 static const char *target; /* of the context */
+static pool *two_threads;  /* NULL: not started */
 
 /* --- ours --------------------------------------------------------------------------------------------------------- */
 
@@ -290,6 +305,58 @@ static bool put_bytes(report *r, opjit_context *context, product *p)
     return ok && !whole.failed && !kept.failed;
 }
 
+typedef struct alone {
+    kernel *kernel;
+    double ns; /* CPU time of all runs so far */
+} alone;
+
+static double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void run_alone(void *arg)
+{
+    alone *one = arg;
+    const double before = thread_ns();
+    run_kernel(one->kernel);
+    one->ns += thread_ns() - before;
+}
+
+/* Half of what both threads used, and all that the one used by itself (pool.h). */
+static double cpu_ns(const void *arg)
+{
+    return pool_cpu_ns(two_threads) + ((const alone *)arg)->ns;
+}
+
+/* Beside OpenBLAS it is wall-clock time, which means something only where two cores are free. */
+static void put_two(report *r, product *p)
+{
+    kernel two = p->whole;
+    alone one = { .kernel = &p->whole };
+    measure_pair pair;
+    char name[64];
+    two.call.bindings = two.bindings;
+    two.call.executor = pool_executor(two_threads);
+    snprintf(name, sizeof name, "%s, 2 threads", p->s->name);
+    report_row row = { .name = name, .bytes = NAN, .memset_ratio = NAN, .reference = "one thread", .bar = BAR_AT_MOST,
+                       .limit = two_limit };
+    measure_run_clock(cpu_ns, &one, run_kernel, &two, run_alone, &one, r->pairs, SAMPLE, &pair);
+    row.ns = pair.a_ns, row.ratio = pair.ratio, row.lo = pair.lo, row.hi = pair.hi;
+    report_put(r, &row);
+    if (gemm_has_blas()) {
+        gemm_blas_threads(2);
+        measure_run_wall(run_kernel, &two, gemm_blas_run, &p->other, r->pairs, SAMPLE, &pair);
+        gemm_blas_threads(1);
+        row.ns = pair.a_ns, row.ratio = pair.ratio, row.lo = pair.lo, row.hi = pair.hi;
+        row.reference = "OpenBLAS, 2", row.bar = BAR_NONE;
+        report_put(r, &row);
+    }
+    p->whole.failed = p->whole.failed || two.failed;
+}
+
 static bool measure(report *r, opjit_context *context, product *p)
 {
     const sizes *s = p->s;
@@ -311,6 +378,8 @@ static bool measure(report *r, opjit_context *context, product *p)
         }
         put(r, s->name, &p->whole, "hand", gemm_hand_run, &p->other, s->hand_limit);
     }
+    if (s->two && two_threads)
+        put_two(r, p);
     if (s->end != GEMM_PLAIN)
         put(r, s->name, &p->whole, "two kernels", run_parts, p->parts, 1);
     if (s->half && !put_half(r, context, p))
@@ -365,10 +434,13 @@ int main(int argc, char **argv)
         return status;
     target = opjit_context_target(context);
     gemm_peers_open(strstr(target, "x86-64-v4") != NULL, 1);
+    two_threads = pool_start();
     bool ok = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases && ok; i++)
         if (report_wants(&r, cases[i].name) && !(r.quick && cases[i].large))
             ok = one(&r, context, &cases[i]);
     opjit_context_destroy(context);
+    if (two_threads)
+        pool_stop(two_threads);
     return ok ? report_end(&r) : 1;
 }

@@ -34,6 +34,7 @@ bool gemm_hand_runs(void); /* here */
  * AVX2.  Once, before their first call. */
 void gemm_peers_open(bool wide, uint32_t threads);
 bool gemm_has_blas(void);
+void gemm_blas_threads(int threads); /* of the following calls; nothing where OpenBLAS is not installed */
 void gemm_blas_run(void *arg);        /* cblas_sgemm of a gemm without an end */
 void gemm_blas_vector_run(void *arg); /* cblas_sgemv; m is 1 */
 /* oneDNN's matmul with the end as its post-operations.  NULL: not installed, or it has none. */

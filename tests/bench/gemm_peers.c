@@ -19,6 +19,7 @@ typedef void (*sgemv_fn)(int order, int trans, int m, int n, float alpha, const 
                          int x_step, float beta, float *y, int y_step);
 static sgemm_fn sgemm; /* NULL: not installed */
 static sgemv_fn sgemv;
+static void (*set_threads)(int threads);
 
 static void open_blas(void)
 {
@@ -26,7 +27,15 @@ static void open_blas(void)
     void *const matrices = library ? dlsym(library, "cblas_sgemm") : NULL;
     void *const vector = library ? dlsym(library, "cblas_sgemv") : NULL;
     memcpy(&sgemm, &matrices, sizeof sgemm);
+    void *const threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
     memcpy(&sgemv, &vector, sizeof sgemv);
+    memcpy(&set_threads, &threads, sizeof set_threads);
+}
+
+void gemm_blas_threads(int threads)
+{
+    if (set_threads)
+        set_threads(threads);
 }
 
 bool gemm_has_blas(void)

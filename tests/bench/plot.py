@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws what the benchmarks measured as SVG files for the README: plot.py [-o FOLDER] RESULT.json ...
 
-RESULT.json is what bench_generators --json (two plots: by size, by element type) and bench_compile --json write.  Python's
-own library only.  The numbers are drawn as they are: nothing is averaged or left out but what --type, --size and the size of
+RESULT.json is what bench_generators --json (two plots: by size, by element type), bench_compile --json and bench_gemm --json
+write.  Python's own library only.  The numbers are drawn as they are: nothing is averaged or left out but what --type, --size and the size of
 the plot leave out.
 """
 import argparse
@@ -152,6 +152,31 @@ def plot_compile(result, path):
     svg.save(path)
 
 
+def plot_gemm(result, path):
+    """GFLOP/s of square products by size, beside OpenBLAS, oneDNN and a loop of nothing but fma."""
+    names = {"OpenBLAS": "OpenBLAS", "oneDNN": "oneDNN", "fma alone": "fma alone (peak)"}
+    sizes = {}
+    for row in result["rows"]:
+        edge = row["case"].removesuffix("^3")
+        if edge != row["case"] and edge.isdigit() and row["reference"] in names:
+            rate = 2 * int(edge) ** 3 / row["time"]
+            sizes.setdefault(edge, {})[row["reference"]] = (rate, rate * row["ratio"])
+    groups = []
+    for edge, rates in sorted(sizes.items(), key=lambda item: int(item[0])):
+        if len(rates) < len(names):
+            continue
+        ours = rates["fma alone"][0]
+        bars = [("opjit", ours)] + [(names[other], rates[other][1]) for other in names]
+        groups.append((edge, [(rate, f"{name}: {rate:.0f} GFLOP/s") for name, rate in bars]))
+    if not groups:
+        sys.exit(f"{path.name}: no square products beside OpenBLAS and oneDNN in it")
+    svg = Svg(760, 290, "Products of N × N matrices, f32, one thread: GFLOP/s")
+    svg.text(16, 44, result["target"], 10)
+    svg.legend(300, 62, ["opjit", *names.values()])
+    panel(svg, 56, 84, 680, 166, "", groups)
+    svg.save(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", metavar="FOLDER", default=".", type=pathlib.Path, help="where the plots go")
@@ -168,6 +193,8 @@ def main():
             plot_types(result, arguments.o / "types.svg", arguments.size)
         elif result["benchmark"] == "compile":
             plot_compile(result, path)
+        elif result["benchmark"] == "gemm":
+            plot_gemm(result, path)
         else:
             print(f"{file}: nothing to draw of {result['benchmark']}", file=sys.stderr)
 
