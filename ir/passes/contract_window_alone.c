@@ -110,28 +110,37 @@ static ir_ref tap_value(window *w, block *list, const int64_t *class, ir_ref y, 
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
 
+/* The positions of an axis that taps of the remainder read. */
+static int64_t positions_of(const window_axis *x, int64_t class)
+{
+    return x->size + (x->stride == 1 ? x->reach : (x->taps - 1 - class) / x->stride);
+}
+
 /* Whether it is padding wherever the other axis is. */
 static bool is_padding(window *w, uint32_t axis, const int64_t *class, int64_t position)
 {
     ir_func *f = w->c.f;
     block unused = { 0 };
-    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, w->axis[1 - axis].size), 1);
+    const int64_t others = positions_of(&w->axis[1 - axis], class[1 - axis]);
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
     const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
     const ir_ref value = tap_value(w, &unused, class, axis == 0 ? at : other, axis == 0 ? other : at);
     return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == 0;
 }
 
-/* The positions of an axis from the first to the last one where taps of the remainder are no padding, which any tap
- * reads. */
-static void find_inside(window *w, uint32_t axis, const int64_t *class, int64_t *lo, int64_t *hi)
+/* Widens lo..hi to the positions from the first to the last one where taps of the remainder are no padding. */
+static void add_inside(window *w, uint32_t axis, const int64_t *class, int64_t *lo, int64_t *hi)
 {
     const window_axis *x = &w->axis[axis];
-    *lo = 0;
-    *hi = x->size + (x->stride == 1 ? x->reach : (x->taps - 1 - class[axis]) / x->stride);
-    while (x->dimension >= 0 && *lo < *hi && is_padding(w, axis, class, *lo))
-        ++*lo;
-    while (x->dimension >= 0 && *lo < *hi && is_padding(w, axis, class, *hi - 1))
-        --*hi;
+    int64_t first = 0, end = positions_of(x, class[axis]);
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, class, first))
+        first++;
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, class, end - 1))
+        end--;
+    if (first == end)
+        return;
+    *lo = *lo == *hi || first < *lo ? first : *lo;
+    *hi = end > *hi ? end : *hi;
 }
 
 static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
@@ -154,13 +163,15 @@ static void copy_whole(window *w, block *list)
     at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
     opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, 0), at);
     for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++) {
-        class[1] = 0;
-        find_inside(w, 0, class, &lo[0], &hi[0]);
+        lo[0] = hi[0] = 0;
+        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
+            add_inside(w, 0, class, &lo[0], &hi[0]);
         if (lo[0] == hi[0])
             continue;
         const ir_ref y = loop_over(w, list, lo[0], hi[0], &of_y);
-        for (; class[1] < w->axis[1].classes; class[1]++) {
-            find_inside(w, 1, class, &lo[1], &hi[1]);
+        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
+            lo[1] = hi[1] = 0;
+            add_inside(w, 1, class, &lo[1], &hi[1]);
             if (lo[1] == hi[1])
                 continue;
             const ir_ref x = loop_over(w, &of_y, lo[1], hi[1], &of_x);

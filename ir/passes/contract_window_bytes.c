@@ -68,11 +68,20 @@ static bool is_bytes(window *w, uint32_t factor)
     return true;
 }
 
+/* Whether the four bytes of a word are padding together: taps without an axis are the first digit where there is one
+ * channel, and one of them may be outside alone. */
+static bool has_words(const window *w)
+{
+    window_byte b;
+    return find_byte(w->c.f, w->probed, &b) &&
+           (b.inside == 0 || !opjit_ir_uses(w->c.f, b.inside, w->digits[0].probe));
+}
+
 bool opjit_ir_window_is_bytes(window *w)
 {
     window_digit *top = &w->digits[0];
     if (w->c.def.type != IR_I32 || w->c.def.block == 1 || w->gathers || top->axis >= 0 || top->size % BYTES != 0 ||
-        w->rows < 0 || !is_bytes(w, w->factor) || !is_bytes(w, 1 - w->factor))
+        w->rows < 0 || !is_bytes(w, w->factor) || !is_bytes(w, 1 - w->factor) || !has_words(w))
         return false;
     w->bytes = w->c.length;
     w->c.length /= BYTES;

@@ -59,6 +59,8 @@ static windows draw_windows(test_random *r)
                                              { "i8", "i32" } };
     windows w = { .batch = draw(r, 1, 2), .ins = draw(r, 1, 5), .outs = draw(r, 1, 7) };
     w.groups = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
+    if (test_random_chance(r, 30)) /* depthwise */
+        w.ins = w.outs = 1;
     w.space = test_random_chance(r, 60) ? 2 : draw(r, 1, 3);
     for (int i = 0; i < w.space; i++)
         w.s[i] = draw_slide(r, w.space == 1 ? 24 : w.space == 2 ? 9 : 5);
