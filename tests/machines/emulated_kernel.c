@@ -92,11 +92,11 @@ static opjit_status run(void *user, uint32_t step, void *const *buffers, const u
                          end };
     for (uint32_t t = 1; t < f->tensor_count; t++) {
         const ir_tensor *tensor = &f->tensors[t];
-        if (tensor->role != IR_IN && tensor->role != IR_OUT && tensor->role != IR_CONSTANT)
+        if (tensor->role != IR_IN && tensor->role != IR_OUT && tensor->role != IR_CONSTANT && tensor->role != IR_KEPT)
             continue;
         if (tensor->slot >= WIRE_BUFFERS)
             return opjit_rt_error_set(error, OPJIT_LIMIT, "more than %d buffers", (int)WIRE_BUFFERS);
-        sizes[tensor->slot] = tensor->bytes;
+        sizes[tensor->slot] = tensor->role == IR_KEPT ? f->kept_size : tensor->bytes;
         s.buffer_count = tensor->slot >= s.buffer_count ? tensor->slot + 1 : s.buffer_count;
     }
     const emulated_result result = test_emulated_run(&s, message, sizeof message);
