@@ -189,15 +189,32 @@ bool opjit_ir_cover_at_most_once(const cover *c, ir_ref loop)
     return opjit_ir_proves_le(c->f, ir_operand(c->f, loop, 1), ir_operand(c->f, loop, 0), 1);
 }
 
+/* The dimension along which the first store in the list or below it that moves with var moves; rank: none does. */
+static uint32_t dimension_along(const cover *c, ir_ref first, ir_ref var)
+{
+    const ir_func *f = c->f;
+    uint32_t d = c->rank;
+    for (ir_ref s = first; s && d == c->rank; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_STORE || ir_at(f, s)->ref != c->tensor) {
+            d = dimension_along(c, ir_at(f, s)->body, var);
+            continue;
+        }
+        d = 0;
+        while (d < c->rank && !opjit_ir_varies(f, ir_operand(f, s, 1 + d), var))
+            d++;
+    }
+    return d;
+}
+
 /* The dimension along which the loops beside this one store; the last one if there are none. */
 static uint32_t dimension_beside(const cover *c, ir_ref loop)
 {
-    const ir_func *f = c->f;
-    for (ir_ref beside = c->block; beside; beside = ir_at(f, beside)->next)
-        for (ir_ref s = beside == loop ? 0 : ir_at(f, beside)->body; s; s = ir_at(f, s)->next)
-            for (uint32_t d = 0; d < c->rank && ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == c->tensor; d++)
-                if (opjit_ir_varies(f, ir_operand(f, s, 1 + d), ir_at(f, beside)->ref))
-                    return d;
+    for (ir_ref beside = c->block; beside; beside = ir_at(c->f, beside)->next) {
+        const bool other = beside != loop && ir_at(c->f, beside)->op == IR_FOR;
+        const uint32_t d = other ? dimension_along(c, ir_at(c->f, beside)->body, ir_at(c->f, beside)->ref) : c->rank;
+        if (d < c->rank)
+            return d;
+    }
     return c->rank - 1;
 }
 
