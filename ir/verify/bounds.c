@@ -31,12 +31,22 @@ typedef struct bounds {
     uint32_t base; /* guards that loops changed */
 } bounds;
 
+/* a - b where that is a constant; lets are what they stand for. */
+static bool distance_of(const ir_func *f, ir_ref a, ir_ref b, int64_t *out)
+{
+    ir_affine form = { 0 };
+    if (!opjit_ir_affine_add_values(f, &form, a, 1) || !opjit_ir_affine_add_values(f, &form, b, -1))
+        return false;
+    *out = form.constant;
+    return form.count == 0;
+}
+
 /* If expr is at least a value and differs from it, it is at least one more. */
 static void tighten(const ir_func *f, const guards *k, guard *g)
 {
     for (uint32_t i = 0; i < k->zero_count; i++) {
         int64_t distance;
-        if (opjit_ir_distance(f, g->expr, k->not_zero[i], &distance) && distance == g->least && distance < INT64_MAX) {
+        if (distance_of(f, g->expr, k->not_zero[i], &distance) && distance == g->least && distance < INT64_MAX) {
             g->least++;
             i = UINT32_MAX; /* start again */
         }
@@ -66,7 +76,7 @@ static void push(bounds *b, ir_ref expr, int64_t least)
     int64_t distance = 0;
     if (f->failed)
         return;
-    while (i < k->count && !opjit_ir_distance(f, k->at_least[i].expr, expr, &distance))
+    while (i < k->count && !distance_of(f, k->at_least[i].expr, expr, &distance))
         i++;
     if (i == GUARDS || (i < k->count && !checked_addi(least, distance, &least)))
         return;
