@@ -6,10 +6,10 @@
 enum { GUARDS = 24, STEPS = 400 /* of the proof for one coordinate */ };
 
 /* A fact that holds where the position is evaluated: expr is at least `least`, or expr is not 0.  var: a variable in
- * expr. */
+ * expr; divisor: that of a quotient in it, 1: none. */
 typedef struct guard {
     ir_ref expr, var;
-    int64_t least;
+    int64_t least, divisor;
 } guard;
 
 typedef struct comparison { /* less + strict <= more */
@@ -67,6 +67,21 @@ static ir_ref variable_of(const ir_func *f, ir_ref expr)
     return var;
 }
 
+/* k of a term idiv(x, k) of the sum whose factor is no multiple of k; 1: there is none. */
+static int64_t divisor_of(const ir_func *f, ir_ref expr)
+{
+    ir_affine sum = { 0 };
+    if (!opjit_ir_affine_add_values(f, &sum, expr, 1))
+        return 1;
+    for (uint32_t i = 0; i < sum.count; i++) {
+        const bool quotient = ir_at(f, sum.atoms[i])->op == IR_IDIV;
+        const int64_t by = quotient ? ir_index_value(f, ir_operand(f, sum.atoms[i], 1)) : 1;
+        if (by > 1 && sum.factors[i] % by != 0)
+            return by;
+    }
+    return 1;
+}
+
 /* Adds expr >= least; merges guards that differ by a constant. */
 static void push(bounds *b, ir_ref expr, int64_t least)
 {
@@ -81,7 +96,7 @@ static void push(bounds *b, ir_ref expr, int64_t least)
     if (i == GUARDS || (i < k->count && !checked_addi(least, distance, &least)))
         return;
     if (i == k->count)
-        k->at_least[k->count++] = (guard){ expr, variable_of(f, expr), least };
+        k->at_least[k->count++] = (guard){ expr, variable_of(f, expr), least, divisor_of(f, expr) };
     else if (k->at_least[i].least < least)
         k->at_least[i].least = least;
     tighten(f, k, &k->at_least[i]);
@@ -311,15 +326,22 @@ static int64_t times_of(const ir_func *f, const guard *g, ir_ref a, ir_ref c)
 }
 
 /* a <= c + slack, with a multiple of the guard's expr - least >= 0 added to a. */
-static bool holds_with(bounds *b, const guard *g, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
+static bool holds_times(bounds *b, const guard *g, int64_t times, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
-    const int64_t times = times_of(f, g, a, c);
     const ir_ref part = times == 1 ? g->expr : ir_expr2(f, IR_IMUL, IR_INDEX, g->expr, opjit_ir_index(f, times));
     const ir_ref more = ir_expr2(f, IR_IADD, IR_INDEX, a, part);
     int64_t changed;
     return !f->failed && checked_muli(g->least, times, &changed) && checked_addi(slack, changed, &changed) &&
            (depth > 0 ? holds(b, more, c, changed, depth) : opjit_ir_proves_le(f, more, c, changed));
+}
+
+/* Likewise; k * idiv(x, k) is near x, which a smaller multiple is not. */
+static bool holds_with(bounds *b, const guard *g, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
+{
+    const int64_t times = times_of(b->v->f, g, a, c);
+    return holds_times(b, g, times, a, c, slack, depth) ||
+           (g->divisor != 1 && times != g->divisor && holds_times(b, g, g->divisor, a, c, slack, depth));
 }
 
 /* a <= c + slack, by their operands, or with the help of one or two guards. */
