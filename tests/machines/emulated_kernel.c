@@ -96,7 +96,8 @@ static opjit_status run(void *user, uint32_t step, void *const *buffers, const u
             continue;
         if (tensor->slot >= WIRE_BUFFERS)
             return opjit_rt_error_set(error, OPJIT_LIMIT, "more than %d buffers", (int)WIRE_BUFFERS);
-        sizes[tensor->slot] = tensor->role == IR_KEPT ? f->kept_size : tensor->bytes;
+        if (buffers[tensor->slot] != NULL) /* what runs once has constants alone */
+            sizes[tensor->slot] = tensor->role == IR_KEPT ? f->kept_size : tensor->bytes;
         s.buffer_count = tensor->slot >= s.buffer_count ? tensor->slot + 1 : s.buffer_count;
     }
     const emulated_result result = test_emulated_run(&s, message, sizeof message);
