@@ -13,7 +13,7 @@
 #include "frontend/cli/measure.h"
 #include "frontend/cli/onnx.h"
 
-#define CONSTANT_ELEMENTS 64u /* of an input of integers that becomes a constant */
+#define CONSTANT_ELEMENTS 64u /* at most, of an input that may become a constant */
 
 bool opjit_cli_is_onnx(const char *path)
 {
@@ -109,11 +109,20 @@ static opjit_status read_file(cli_onnx *m, const char *text)
     return status;
 }
 
-/* What the model is told of a file: its sizes; all: the elements of few floats, too. */
-static opjit_status describe(cli_onnx *m, const cli_onnx_file *f, bool all, opjit_model_input *out)
+/* The elements that a model is told of its inputs' files, as far as they are few: integers of at most one dimension,
+ * which are sizes, rates and switches; all integers; floats, too. */
+typedef enum told { TOLD_NUMBERS, TOLD_INTEGERS, TOLD_ALL } told;
+
+static told least_told(const npy_array *a)
+{
+    return !is_integer(a->dtype) ? TOLD_ALL : a->rank > 1 ? TOLD_INTEGERS : TOLD_NUMBERS;
+}
+
+/* What the model is told of a file: its sizes, and perhaps its elements. */
+static opjit_status describe(cli_onnx *m, const cli_onnx_file *f, told elements, opjit_model_input *out)
 {
     *out = (opjit_model_input){ f->name, f->array.shape, NULL, 0, f->array.rank, f->array.dtype };
-    if ((is_integer(f->array.dtype) || all) && f->array.elements <= CONSTANT_ELEMENTS) {
+    if (elements >= least_told(&f->array) && f->array.elements <= CONSTANT_ELEMENTS) {
         out->bytes = f->bytes.size - f->array.data_offset;
         out->value = opjit_rt_arena_copy(&m->arena, f->bytes.data + f->array.data_offset, out->bytes, 1);
         if (out->value == NULL)
@@ -153,11 +162,12 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
         TRY(read_shape(m, o->shapes[i], &inputs[o->input_count + i]));
     options.inputs = inputs;
     options.input_count = o->input_count + o->shape_count;
-    /* Scales, as of Resize, are floats: the second time round, if the first one lacked a value. */
+    /* Elements become constants of the kernel: those of more dimensions, and floats, such as scales of Resize, are told
+     * only to a model that can't do without. */
     opjit_status status = OPJIT_UNSUPPORTED;
-    for (uint32_t all = 0; all < 2 && status == OPJIT_UNSUPPORTED; all++) {
+    for (told elements = TOLD_NUMBERS; elements <= TOLD_ALL && status == OPJIT_UNSUPPORTED; elements++) {
         for (uint32_t i = 0; i < o->input_count; i++)
-            TRY(describe(m, &m->files[i], all == 1, &inputs[i]));
+            TRY(describe(m, &m->files[i], elements, &inputs[i]));
         status = opjit_model_open(m->context, m->path, &options, &m->model, &m->error);
     }
     m->read_ms = (measure_now_ns() - begin) / 1e6;

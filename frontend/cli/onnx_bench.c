@@ -37,7 +37,8 @@ static opjit_status time_calls(cli_onnx *m, const opjit_executor *executor, bool
     call.executor = executor;
     TRY(opjit_kernel_get_info(m->kernel, &info, &m->error));
     /* One workspace for all calls, as a program has it that calls often. */
-    const size_t bytes = (size_t)((info.workspace_bytes + 63) / 64 * 64);
+    const uint32_t workers = executor == NULL ? 1 : executor->workers;
+    const size_t bytes = (size_t)((info.workspace_bytes + (workers - 1) * info.meta->scratch_size + 63) / 64 * 64);
     void *const workspace = bytes == 0 ? NULL : aligned_alloc(64, bytes);
     if (samples == NULL || (bytes != 0 && workspace == NULL))
         return opjit_rt_no_memory(&m->error);

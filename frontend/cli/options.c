@@ -317,8 +317,8 @@ const cli_option_row opjit_cli_options[] = {
       "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
       "order",
       set_late, 0 },
-    { "--input", NULL, "NAME=FILE", NULL, " run explain bench ", false, false,
-      "an .onnx model's input out of a .npy file; integers of at most 64 elements become constants of the kernel",
+    { "--input", NULL, "NAME=FILE", NULL, " run explain compile bench ", false, false,
+      "an .onnx model's input out of a .npy file; at most 64 integers of at most one dimension become constants",
       set_input, 0 },
     { "--dim", NULL, "NAME=N", NULL, " run explain compile bench ", false, false,
       "the size of an .onnx model's dimension that has a name", set_dim, 0 },

@@ -33,6 +33,8 @@ cmp out interpreted || fail "the interpreter gives the same"
 grep -q '^model of [0-9]* operators$' out && grep -q '^  input x FLOAT32 \[2,4\]$' out || fail "explain shows the inputs"
 "$OPJIT" bench "$models/gemm.onnx" --dim n=2 --quick --json >out
 grep -q '"run_ms": ' out && grep -q '"kernels": \[' out || fail "bench has times"
+"$OPJIT" bench "$models/gemm.onnx" --dim n=500 --quick --json --threads 2 >out
+grep -q '"run_ms": ' out || fail "bench on two threads has times"
 "$OPJIT" compile "$models/gemm.onnx" --dim n=2 --emit obj,header -o ahead --quiet
 grep -q 'gemm(' ahead/gemm.h && [ -s ahead/gemm.o ] || fail "an object and a header, called as the model"
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """published.py - models as their authors publish them, out of PyPI packages: each goes through `opjit run`, and the
-outputs are compared with those of onnxruntime on the same random inputs.
+outputs are compared with those of onnxruntime on the same random inputs.  Two threads, a kernel out of the disk cache and
+a library made of the model ahead of time must give the same bits.
 
     published.py OPJIT FOLDER [TEXT]     FOLDER: keeps the models; TEXT: rows whose names have it
 
 Exit status 77: the packages are not there, and can't be had."""
+import ctypes
+import json
 import os
 import re
 import subprocess
@@ -110,14 +113,51 @@ def fetch(package, folder):
     return [os.path.join(where, name) for where, _, names in os.walk(place) for name in names]
 
 
+class Different(Exception):
+    """Why a model's results are not what they must be."""
+
+
 def draw(random, dtype, sizes, least, most):
     if np.dtype(dtype).kind == "f":
         return random.uniform(least, most, sizes).astype(dtype)
     return np.asarray(random.integers(least, most + 1, sizes), dtype=dtype)
 
 
+def run(opjit, model, arguments, names, folder, *options):
+    """The model's outputs by `opjit run`."""
+    done = subprocess.run([opjit, "run", model, "--output-dir", folder, *arguments, *options], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Different(f"exit status {done.returncode}: {done.stderr.strip()[:300]}")
+    return [np.load(os.path.join(folder, re.sub(r"[^A-Za-z0-9._-]", "_", name) + ".npy")) for name in names]
+
+
+def aligned(count):
+    """Memory of `count` bytes that begins at a multiple of 64."""
+    memory = np.empty(count + 64, np.uint8)
+    return memory[-memory.ctypes.data % 64:][:count]
+
+
+def run_ahead_of_time(opjit, model, arguments, feed, names, folder):
+    """The model's outputs by a shared library that `opjit compile` makes of it."""
+    done = subprocess.run([opjit, "compile", model, "--emit", "lib,json", "--quiet", "-o", folder, *arguments],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Different(f"compile: exit status {done.returncode}: {done.stderr.strip()[:300]}")
+    with open(next(os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".json")), encoding="utf-8") as file:
+        facts = json.load(file)
+    given = [np.ascontiguousarray(feed[i["name"]]) for i in facts["inputs"]]
+    outputs = {o["name"]: aligned(o["bytes"]) for o in facts["outputs"]}
+    workspace = aligned(facts["workspace_bytes"])
+    pointers = [a.ctypes.data for a in [*given, *outputs.values()]]
+    library = ctypes.CDLL(os.path.join(folder, "libkernels.so"))
+    packed = library[facts["packed"]]
+    packed((ctypes.c_void_p * len(pointers))(*pointers), None, ctypes.c_void_p(workspace.ctypes.data))
+    return [outputs[name] for name in names]
+
+
 def compare(opjit, model, inputs):
-    """None: equal; else why not."""
+    """Raises Different unless `opjit run` gives what onnxruntime gives; two threads and a kernel out of the disk cache the same
+    bits, and so does what is made of the model ahead of time."""
     random = np.random.default_rng(1)
     feed = {name: draw(random, *spec) for name, spec in inputs.items()}
     options = onnxruntime.SessionOptions()
@@ -129,25 +169,28 @@ def compare(opjit, model, inputs):
         for k, (name, array) in enumerate(feed.items()):
             np.save(f"{place}/in{k}.npy", array)
             arguments += ["--input", f"{name}={place}/in{k}.npy"]
-        done = subprocess.run([opjit, "run", model, "--no-cache", "--output-dir", place + "/out", *arguments],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            return f"exit status {done.returncode}: {done.stderr.strip()[:300]}"
-        for name, want in zip(names, session.run(names, feed)):
-            got = np.load(os.path.join(place, "out", re.sub(r"[^A-Za-z0-9._-]", "_", name) + ".npy"))
+        cache = ["--cache-dir", place + "/cache"]
+        results = run(opjit, model, arguments, names, place + "/out", *cache)
+        for name, got, want in zip(names, results, session.run(names, feed)):
             if got.shape != want.shape:
-                return f"{name}: sizes {got.shape}, must be {want.shape}"
+                raise Different(f"{name}: sizes {got.shape}, must be {want.shape}")
             if want.dtype.kind != "f":
                 wrong = int((got != want).sum())
                 if wrong:
-                    return f"{name}: {wrong} of {want.size} elements"
+                    raise Different(f"{name}: {wrong} of {want.size} elements")
                 continue
             if not np.isfinite(want).all():
-                return f"{name}: the inputs are no test: what onnxruntime gives is not finite"
+                raise Different(f"{name}: the inputs are no test: what onnxruntime gives is not finite")
             worst = float(np.abs(got - want).max() / max(np.abs(want).max(), LEAST))
             if not worst <= LOOSE.get(os.path.basename(model), TOLERANCE):
-                return f"{name}: off by {worst:.1e} of the largest number"
-    return None
+                raise Different(f"{name}: off by {worst:.1e} of the largest number")
+        on_two = run(opjit, model, arguments, names, place + "/two", *cache, "--threads", "2")
+        ahead = run_ahead_of_time(opjit, model, arguments, feed, names, place)
+        for name, one, two, made in zip(names, results, on_two, ahead):
+            if one.tobytes() != two.tobytes():
+                raise Different(f"{name}: two threads give other bits")
+            if one.tobytes() != made[:one.nbytes].tobytes():
+                raise Different(f"{name}: ahead of time it has other bits")
 
 
 def main():
@@ -164,7 +207,12 @@ def main():
         for file, inputs in wanted:
             found = sorted((f for f in files if f.endswith("/" + file)), key=len)
             start = time.monotonic()
-            why = compare(opjit, found[0], inputs) if found else "the package has no such file"
+            why = None if found else "the package has no such file"
+            try:
+                if found:
+                    compare(opjit, found[0], inputs)
+            except Different as different:
+                why = str(different)
             sizes = ", ".join("x".join(map(str, spec[1])) or "1" for spec in inputs.values())
             print(f"{'FAIL' if why else 'same'} {package} {file} ({sizes}), {time.monotonic() - start:.1f} s{': ' + why if why else ''}")
             passed, failed = passed + (why is None), failed + (why is not None)
