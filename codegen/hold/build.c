@@ -17,6 +17,7 @@ static bool is_plain(const cg_func *f, ir_ref node)
     case IR_DOT4_UU:
     case IR_DOT4_US:
     case IR_DOT4_SS: return true;
+    case IR_DIV: return type == IR_F32 || type == IR_F64;
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

@@ -12,7 +12,7 @@ enum { TEXT_SIZE = 16384 };
 
 /* Where a tile begins and what becomes of it. */
 typedef enum start { ZERO, INPUT, APART, STARTS } start;
-typedef enum end { OUTPUT, TOTALS, DIVIDED, ENDS } end;
+typedef enum end { OUTPUT, TOTALS, DIVIDED, REMAINDER, ENDS } end;
 typedef enum step { PLAIN, WHERE, TAPS, VALUE, STEPS } step;
 typedef enum bounds { ALL, LATE, ONE, PART, BOUNDS } bounds; /* PART: of a block, counted from its start */
 
@@ -114,6 +114,7 @@ static void put_body(rt_bytes *out, const sample *s, uint32_t m)
 
 static void put_end(rt_bytes *out, const sample *s)
 {
+    static const char *const op_of[ENDS] = { [OUTPUT] = "add", [DIVIDED] = "div", [REMAINDER] = "rem" };
     const uint32_t columns = s->vectors * s->lanes;
     put_loops(out, s, "i2", "j2");
     if (s->end == TOTALS || s->edges)
@@ -125,7 +126,7 @@ static void put_end(rt_bytes *out, const sample *s)
         opjit_rt_bytes_printf(out,
                               "store %%o[iadd(imul(%%p,%u),%%i2),iadd(imul(%%x,%u),%%j2)], %s(load %%t[%%i2,%%j2], "
                               "load %%d[0,iadd(imul(%%x,%u),%%j2)]) } }\n",
-                              s->rows, columns, s->end == DIVIDED ? "div" : "add", columns);
+                              s->rows, columns, op_of[s->end], columns);
 }
 
 static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, uint32_t k)
@@ -300,7 +301,9 @@ START_TEST(planned)
     s.k = 41;
     check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
     s = plain;
-    s.end = DIVIDED; /* no tile has a division: what follows reads memory */
+    s.end = DIVIDED;
+    check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
+    s.end = REMAINDER; /* no tile has one: what follows reads memory */
     check_plan(&s, "tile, 8 registers of 8 f32 to memory, with 1 before,", "after");
     s.start = APART;
     check_plan(&s, "tile, 8 registers of 8 f32 from memory to memory,", "before");
