@@ -66,7 +66,7 @@ static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int
 
     for (uint32_t d = 0; d < l->op->inputs[i].rank; d++)
         at[d] = opjit_ir_coordinate(f, out, d);
-    at[axis] = opjit_fe_inside(f, moves_add(f, at[axis], -start), l->op->inputs[i].sizes[axis]);
+    at[axis] = moves_add(f, at[axis], -start);
     return opjit_ir_load(f, l->inputs[i], at);
 }
 

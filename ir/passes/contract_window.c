@@ -16,8 +16,6 @@ enum {
     ENOUGH_BLOCKS = 8,         /* for threads, */
     LEAST_POSITIONS = 256,     /* but not blocks of fewer than so many */
     MOST_TRIED = 32,           /* numbers of lines of a block */
-    SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
-    NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
     PARTS = 4,                 /* totals may take one of so many parts of the second cache */
     TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,       /* where there are 16 vector registers */
@@ -335,7 +333,7 @@ static int64_t tile_of(int64_t positions, int64_t lanes)
 }
 
 /* Rows in tiles and blocks; positions so that totals fit their part of the second cache. */
-static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
@@ -368,56 +366,49 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     return bytes <= MOST_BYTES;
 }
 
+/* Dilated taps get planes of their own, without what lies between them. */
+static bool set_apart(window *w)
+{
+    bool any = false;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        window_axis *x = &w->axis[a];
+        x->apart = x->stride == 1 && x->dilation > 1 && x->taps > 1 && x->taps <= MOST_CLASSES;
+        x->classes = x->apart ? x->taps : x->classes;
+        x->reach = x->apart ? 0 : x->reach;
+        any = any || x->apart;
+    }
+    w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
+    return any && w->axis[0].classes * w->axis[1].classes <= MOST_CLASSES;
+}
+
+/* Sizes, with taps in one plane or in planes of their own. */
+static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    window apart = *w;
+    const bool fits = choose_form(w, given, lanes, target);
+    if (w->alone || w->single || w->gathers || !set_apart(&apart) || !choose_form(&apart, given, lanes, target) ||
+        (fits && cost_of(w) <= cost_of(&apart)))
+        return fits;
+    *w = apart;
+    return true;
+}
+
+/* Whether the windows' factor is constants that a product of matrices keeps a copy of: two coordinates that it moves
+ * with (directions and gates of a recurrent network) are then no reason to copy them at each call. */
+static bool is_kept(const window *w)
+{
+    const place_rows_of *r = w->c.r;
+    return r->once && opjit_ir_constant_bytes(w->c.f, r->sources, w->values[w->factor]) > 0;
+}
+
 /* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
-    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0 || (!w->single && w->axis[1].dimension >= 0);
+    const bool taps = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
+    const bool slides = taps || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
     return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
-}
-
-/* --- the other factor --------------------------------------------------------------------------------------------- */
-
-/* A view of the other factor's memory as rows of k, if it is elements of memory, which may be widened. */
-static void find_direct(window *w, ir_ref factor)
-{
-    ir_func *f = w->c.f;
-    while (ir_at(f, factor)->op == IR_CAST)
-        factor = ir_operand(f, factor, 0);
-    const ir_node n = *ir_at(f, factor);
-    if (n.op != IR_LOAD || w->c.r->sources[opjit_ir_root(f, n.ref)].def != 0)
-        return;
-    const ir_tensor t = f->tensors[n.ref];
-    ir_affine form = { 0 };
-    for (uint32_t d = 0; d < t.rank; d++)
-        if (!opjit_ir_affine_add(f, &form, ir_operand(f, factor, d), (int64_t)t.strides[d]))
-            return;
-    const ir_ref var = w->rows < 0 ? 0 : opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->rows);
-    const int64_t by_row = var == 0 ? 0 : opjit_ir_affine_take(f, &form, var);
-    int64_t by_k = -1;
-    for (uint32_t d = w->digit_count; d-- > 0;) {
-        const int64_t by = opjit_ir_affine_take(f, &form, w->digits[d].probe);
-        if (w->digits[d].size == 1)
-            continue;
-        if (by < 0 || by % w->digits[d].divide != 0 || (by_k >= 0 && by != by_k * w->digits[d].divide))
-            return;
-        by_k = by / w->digits[d].divide;
-    }
-    if (form.count != 0 || form.constant < 0 || by_row < 0 || by_k < 0)
-        return;
-    ir_tensor view = { .role = IR_VIEW, .type = t.type, .rank = 2, .align = opjit_ir_type_size(t.type), .of = n.ref };
-    view.offset = form.constant;
-    view.sizes[0] = (uint64_t)(w->group * w->groups);
-    view.sizes[1] = (uint64_t)w->c.length;
-    view.strides[0] = view.sizes[0] == 1 ? 0 : (uint64_t)by_row;
-    view.strides[1] = view.sizes[1] == 1 ? 0 : (uint64_t)by_k;
-    if (!opjit_ir_span_bytes(&view, &view.bytes))
-        return;
-    w->direct = opjit_ir_tensor(f, &view);
-    const int64_t apart = by_row * opjit_ir_type_size(t.type);
-    w->lies_well = t.type == (ir_type)w->c.def.type && by_k == 1 && w->group % w->c.side[CONTRACT_ROWS].block == 0 &&
-                   apart % (w->c.length <= w->c.def.block ? SET_BYTES : NEAR_SET_BYTES) != 0;
 }
 
 /* single: of one position. */
@@ -466,7 +457,7 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     if (!choose_sizes(&w, given, lanes, target))
         return false;
     if (!words)
-        find_direct(&w, other);
+        opjit_ir_window_find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;
     c->side[CONTRACT_ROWS].factor = 1 - w.factor;
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;

@@ -151,15 +151,67 @@ void opjit_ir_window_copy(window *w, block *list)
         copy_flat(w, list, digits, row);
         return;
     }
-    const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / (w->in_turn ? w->line : w->pitch)),
-                                   &of_y);
-    const ir_ref all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
+    const ir_ref lines = opjit_ir_index(f, w->plane / (w->in_turn ? w->line : w->pitch));
+    const bool lone = w->axis[1].dimension < 0; /* lines are a vector's lanes: each store has a loop of its own */
+    ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;
+    if (!lone)
+        all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
     for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
-        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
+        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
+            if (lone) {
+                y = contract_loop(&w->c, list, lines, &of_y);
+                all_y = contract_plus(&w->c, w->first_position, y);
+            }
             copy_row(w, &of_y, class, digits, y, all_y, row);
+        }
 }
 
 /* --- the other factor --------------------------------------------------------------------------------------------- */
+
+enum {
+    SET_BYTES = 4096,     /* from one line of a set of the first cache to the next, */
+    NEAR_SET_BYTES = 1024 /* and to lines of few other sets */
+};
+
+void opjit_ir_window_find_direct(window *w, ir_ref factor)
+{
+    ir_func *f = w->c.f;
+    while (ir_at(f, factor)->op == IR_CAST)
+        factor = ir_operand(f, factor, 0);
+    const ir_node n = *ir_at(f, factor);
+    if (n.op != IR_LOAD || w->c.r->sources[opjit_ir_root(f, n.ref)].def != 0)
+        return;
+    const ir_tensor t = f->tensors[n.ref];
+    ir_affine form = { 0 };
+    for (uint32_t d = 0; d < t.rank; d++)
+        if (!opjit_ir_affine_add(f, &form, ir_operand(f, factor, d), (int64_t)t.strides[d]))
+            return;
+    const ir_ref var = w->rows < 0 ? 0 : opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->rows);
+    const int64_t by_row = var == 0 ? 0 : opjit_ir_affine_take(f, &form, var);
+    int64_t by_k = -1;
+    for (uint32_t d = w->digit_count; d-- > 0;) {
+        const int64_t by = opjit_ir_affine_take(f, &form, w->digits[d].probe);
+        if (w->digits[d].size == 1)
+            continue;
+        if (by < 0 || by % w->digits[d].divide != 0 || (by_k >= 0 && by != by_k * w->digits[d].divide))
+            return;
+        by_k = by / w->digits[d].divide;
+    }
+    if (form.count != 0 || form.constant < 0 || by_row < 0 || by_k < 0)
+        return;
+    ir_tensor view = { .role = IR_VIEW, .type = t.type, .rank = 2, .align = opjit_ir_type_size(t.type), .of = n.ref };
+    view.offset = form.constant;
+    view.sizes[0] = (uint64_t)(w->group * w->groups);
+    view.sizes[1] = (uint64_t)w->c.length;
+    view.strides[0] = view.sizes[0] == 1 ? 0 : (uint64_t)by_row;
+    view.strides[1] = view.sizes[1] == 1 ? 0 : (uint64_t)by_k;
+    if (!opjit_ir_span_bytes(&view, &view.bytes))
+        return;
+    w->direct = opjit_ir_tensor(f, &view);
+    const int64_t apart = by_row * opjit_ir_type_size(t.type);
+    w->lies_well = t.type == (ir_type)w->c.def.type && by_k == 1 && w->group % w->c.side[CONTRACT_ROWS].block == 0 &&
+                   apart % (w->c.length <= w->c.def.block ? SET_BYTES : NEAR_SET_BYTES) != 0;
+}
 
 /* The factor with another load in place of its own. */
 static ir_ref widened(const window *w, ir_ref factor, ir_ref load)
@@ -240,6 +292,10 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
         const ir_ref tap = digits[x->digit];
         if (a == 0 && w->in_turn && x->stride > 1) {
             at[2] = contract_times(&w->c, tap, w->pitch);
+            continue;
+        }
+        if (x->apart) {
+            at[1] = contract_plus(&w->c, at[1], tap);
             continue;
         }
         if (x->classes > 1)

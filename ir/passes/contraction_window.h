@@ -23,8 +23,9 @@ typedef struct window_axis {
     int32_t dimension; /* of the result; -1: none, there is one position */
     int32_t digit;     /* the taps; -1: there is one */
     int64_t size, taps, stride, dilation;
-    int64_t classes; /* remainders of p * stride + t * dilation by stride that occur, from 0 on */
+    int64_t classes; /* remainders of p * stride + t * dilation by stride that occur, from 0 on; apart: taps */
     int64_t reach;   /* positions behind the last one that the copy has */
+    bool apart;      /* each tap is a class, with a plane of its own */
 } window_axis;
 
 typedef struct window {
@@ -95,6 +96,8 @@ ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_
 ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row);
 /* Where the copy has the taps of these digits, in front of the position's own place; at: its coordinates. */
 void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at);
+/* Sets `direct`, a view of the other factor's memory as rows of k, if it is elements of memory, which may be widened. */
+void opjit_ir_window_find_direct(window *w, ir_ref factor);
 /* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
 ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
 /* contract_window_parts.c: whether an expression moves with a coordinate of the result. */

@@ -38,7 +38,7 @@ static slide draw_slide(test_random *r, int most)
     do {
         s = (slide){ .in = draw(r, 1, most), .taps = draw(r, 1, 4), .start = draw(r, 0, 3) };
         s.stride = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
-        s.dilation = test_random_chance(r, 70) ? 1 : draw(r, 2, 3);
+        s.dilation = test_random_chance(r, 70) ? 1 : draw(r, 2, test_random_chance(r, 70) ? 3 : 9);
         const int room = s.in + s.start + draw(r, 0, 2) - (s.taps - 1) * s.dilation - 1;
         s.out = room < 0 ? 0 : room / s.stride + 1;
     } while (s.out == 0);
