@@ -78,6 +78,29 @@ START_TEST(lowered)
 }
 END_TEST
 
+/* golden/lower/max_pooling_lines.ir: windows that are taken one dimension after the other. */
+START_TEST(lowered_by_dimension)
+{
+    static const uint32_t strides[] = { 1, 1 }, window[] = { 3, 5 }, start[] = { 1, 2 }, end[] = { 0, 2 };
+    static const uint32_t of[] = { 1, 2, 6, 7 }, to[] = { 1, 2, 5, 7 };
+    opjit_context *context = test_context_at(0);
+    test_tensor in, out;
+    rt_bytes text;
+    test_tensor_link(&in, DML_TENSOR_DATA_TYPE_FLOAT32, 4);
+    test_tensor_link(&out, DML_TENSOR_DATA_TYPE_FLOAT32, 4);
+    memcpy(in.sizes, of, sizeof of);
+    memcpy(out.sizes, to, sizeof to);
+    test_tensor_measure(&in);
+    test_tensor_measure(&out);
+    const DML_MAX_POOLING_OPERATOR_DESC desc = { &in.desc, &out.desc, 2, strides, window, start, end };
+    opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+    test_append_lowered(context, &(DML_OPERATOR_DESC){ DML_OPERATOR_MAX_POOLING, &desc }, &text);
+    test_compare_lowered("max_pooling_lines", &text);
+    opjit_rt_bytes_free(&text);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     enum { OTHER_GOLDENS = 4 };
@@ -85,6 +108,7 @@ int main(void)
     TCase *tcase = tcase_create("computed");
     tcase_add_loop_test(tcase, feature_levels, 0, sizeof levels / sizeof *levels);
     tcase_add_loop_test(tcase, lowered, OTHER_GOLDENS, (int)computed_row_count);
+    tcase_add_test(tcase, lowered_by_dimension);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
