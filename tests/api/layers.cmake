@@ -9,7 +9,7 @@ cmake_minimum_required(VERSION 3.25)
 function(check folder allowed)
     file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/${folder}/*.c ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.def)
     if(folder STREQUAL "frontend")
-        list(FILTER files EXCLUDE REGEX "^frontend/cli/")
+        list(FILTER files EXCLUDE REGEX "^frontend/(cli|hosts)/")
     endif()
     foreach(file IN LISTS files)
         file(READ ${ROOT}/${file} text)
@@ -36,6 +36,8 @@ check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eva
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/cli/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
 
+check(frontend/hosts "${c}|${posix}|${public}|\"frontend/hosts/|<(Python|structmember)\\.h")
+
 # The program uses the public API alone: it is the proof that the API suffices.  From inside it takes runtime/base's memory,
 # byte strings, lines of errors and UTF-8, which know nothing of operators or kernels, instead of a second copy of them; of
 # base.h's other names, none.
@@ -51,13 +53,13 @@ foreach(file IN LISTS files)
 endforeach()
 check(tests/reference "${c}|${public}|\"tests/reference/")
 
-# The library does not know its program.
+# The library does not know its program and its hosts.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/frontend/*.c ${ROOT}/frontend/*.h)
-list(FILTER files EXCLUDE REGEX "^frontend/cli/")
+list(FILTER files EXCLUDE REGEX "^frontend/(cli|hosts)/")
 foreach(file IN LISTS files)
-    file(STRINGS ${ROOT}/${file} lines REGEX "#[ \t]*include[ \t]*\"frontend/cli/")
+    file(STRINGS ${ROOT}/${file} lines REGEX "#[ \t]*include[ \t]*\"frontend/(cli|hosts)/")
     if(lines)
-        message(SEND_ERROR "${file} may not include the program's headers: ${lines}")
+        message(SEND_ERROR "${file} may not include headers of the program or of hosts: ${lines}")
     endif()
 endforeach()
 

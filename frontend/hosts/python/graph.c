@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - opjit._opjit.Graph: the builder of opjit/graph.h and the models of opjit/model.h.  Tensors are numbers here;
+ * what reads like NumPy is in the Python files. */
+#include <string.h>
+
+#include <opjit/artifact.h>
+
+#include "frontend/hosts/python/host.h"
+
+/* --- helpers ------------------------------------------------------------------------------------------------------ */
+static host_graph *graph_of(PyObject *self)
+{
+    host_graph *const graph = (host_graph *)(void *)self;
+    if (graph->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the graph is being compiled on another thread");
+        return NULL;
+    }
+    return graph;
+}
+
+static opjit_tensor tensor_of(unsigned long long handle)
+{
+    return (opjit_tensor){ (uint32_t)(handle >> 32), (uint32_t)handle };
+}
+
+/* The handle, or the graph's first error. */
+static PyObject *handle_of(host_graph *graph, opjit_tensor tensor)
+{
+    opjit_error error;
+    if (opjit_graph_status(graph->graph, &error) != OPJIT_OK)
+        return host_raise(graph->state, &error);
+    return PyLong_FromUnsignedLongLong((uint64_t)tensor.graph << 32 | tensor.index);
+}
+
+/* Keeps what an input or output is. */
+static int declare(host_graph *graph, opjit_tensor tensor, const char *name, bool is_output)
+{
+    host_declared *const rows = PyMem_Realloc(graph->declared, (graph->declared_count + 1) * sizeof *rows);
+    host_declared *row;
+    if (rows == NULL)
+        return PyErr_NoMemory(), -1;
+    graph->declared = rows;
+    row = &rows[graph->declared_count];
+    row->is_output = is_output;
+    if (opjit_graph_get_type(graph->graph, tensor, &row->type) != OPJIT_OK)
+        return 0; /* the graph has failed, and that will be said */
+    row->name = name != NULL ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
+    if (row->name == NULL || (row->name != Py_None && PyUnicode_AsUTF8AndSize(row->name, NULL) == NULL)) {
+        Py_XDECREF(row->name);
+        return -1;
+    }
+    graph->declared_count++;
+    return 0;
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+/* What a model is read with; items of the dictionaries, which hold the names. */
+typedef struct model_args {
+    opjit_model_options options;
+    opjit_model_dim dims[64];
+    opjit_model_input inputs[64];
+    uint64_t sizes[64][8];
+} model_args;
+
+static int read_dims(model_args *m, PyObject *dims)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dims, &at, &name, &value)) {
+        opjit_model_dim *const dim = &m->dims[m->options.dim_count];
+        if (m->options.dim_count++ == 64) {
+            PyErr_SetString(PyExc_ValueError, "dims: more than 64");
+            return -1;
+        }
+        dim->name = PyUnicode_AsUTF8AndSize(name, NULL);
+        dim->size = PyLong_AsUnsignedLongLong(value);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+/* shapes: {name: sizes}; values: {name: array}, which become constants. */
+static int read_model_inputs(host_state *state, model_args *m, PyObject *shapes, PyObject *values, PyObject *held)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(shapes, &at, &name, &value)) {
+        opjit_model_input *const input = &m->inputs[m->options.input_count];
+        uint32_t sizes[8];
+        if (m->options.input_count++ == 64)
+            return PyErr_SetString(PyExc_ValueError, "shapes: more than 64"), -1;
+        input->name = PyUnicode_AsUTF8AndSize(name, NULL);
+        if (input->name == NULL || host_sizes(value, sizes, &input->rank) != 0)
+            return -1;
+        input->sizes = m->sizes[input - m->inputs];
+        for (uint32_t d = 0; d < input->rank; d++)
+            m->sizes[input - m->inputs][d] = sizes[d];
+    }
+    at = 0;
+    while (PyDict_Next(values, &at, &name, &value)) { /* (dtype, sizes, bytes) */
+        opjit_model_input *const input = &m->inputs[m->options.input_count];
+        PyObject *dtype, *shape, *data;
+        uint32_t sizes[8];
+        char *bytes;
+        Py_ssize_t size;
+        if (m->options.input_count++ == 64)
+            return PyErr_SetString(PyExc_ValueError, "values: more than 64"), -1;
+        input->name = PyUnicode_AsUTF8AndSize(name, NULL);
+        if (input->name == NULL || !PyArg_ParseTuple(value, "OOO", &dtype, &shape, &data) ||
+            host_type_of(dtype, &input->dtype) != 0 || host_sizes(shape, sizes, &input->rank) != 0 ||
+            PyBytes_AsStringAndSize(data, &bytes, &size) != 0 || PyList_Append(held, data) != 0)
+            return -1;
+        input->sizes = m->sizes[input - m->inputs];
+        for (uint32_t d = 0; d < input->rank; d++)
+            m->sizes[input - m->inputs][d] = sizes[d];
+        input->value = bytes;
+        input->bytes = (uint64_t)size;
+    }
+    (void)state;
+    return 0;
+}
+
+static int open_model(host_graph *graph, PyObject *source, PyObject *dims, PyObject *shapes, PyObject *values)
+{
+    opjit_context *const context = host_context(graph->state);
+    model_args *const m = PyMem_Calloc(1, sizeof *m);
+    PyObject *path = NULL;
+    opjit_status status;
+    opjit_error error;
+    int result = -1;
+    if (m == NULL)
+        return PyErr_NoMemory(), -1;
+    m->options = (opjit_model_options)OPJIT_MODEL_OPTIONS_INIT;
+    m->options.dims = m->dims;
+    m->options.inputs = m->inputs;
+    graph->held = PyList_New(0);
+    if (context != NULL && graph->held != NULL && read_dims(m, dims) == 0 &&
+        read_model_inputs(graph->state, m, shapes, values, graph->held) == 0) {
+        if (PyBytes_Check(source)) {
+            status = PyList_Append(graph->held, source) != 0
+                ? OPJIT_OUT_OF_MEMORY
+                : opjit_model_read(context, PyBytes_AsString(source), (uint64_t)PyBytes_Size(source), &m->options,
+                                   &graph->model, &error);
+            result = 0;
+        } else if (PyUnicode_FSConverter(source, &path)) {
+            status = opjit_model_open(context, PyBytes_AsString(path), &m->options, &graph->model, &error);
+            Py_DECREF(path);
+            result = 0;
+        }
+        if (result == 0 && status != OPJIT_OK) {
+            if (!PyErr_Occurred())
+                host_raise(graph->state, &error);
+            result = -1;
+        }
+        graph->graph = opjit_model_graph(graph->model);
+    }
+    PyMem_Free(m);
+    return result;
+}
+
+static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = { "source", "dims", "shapes", "values", NULL };
+    PyObject *source = Py_None, *dims = NULL, *shapes = NULL, *values = NULL;
+    host_state *const state = PyType_GetModuleState(type);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    host_graph *graph;
+    opjit_context *context;
+    opjit_error error;
+    int status = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!O!O!", names, &source, &PyDict_Type, &dims, &PyDict_Type,
+                                     &shapes, &PyDict_Type, &values))
+        return NULL;
+    if (state == NULL || (graph = (host_graph *)(void *)allocate(type, 0)) == NULL)
+        return NULL;
+    graph->state = state;
+    if (source == Py_None) {
+        context = host_context(state);
+        status = context != NULL ? 0 : -1;
+        if (context != NULL && opjit_graph_create(context, &graph->graph, &error) != OPJIT_OK) {
+            host_raise(state, &error);
+            status = -1;
+        }
+    } else {
+        PyObject *const none = PyDict_New();
+        status = none == NULL ? -1 : open_model(graph, source, dims != NULL ? dims : none,
+                                                shapes != NULL ? shapes : none, values != NULL ? values : none);
+        Py_XDECREF(none);
+    }
+    if (status != 0) {
+        Py_DECREF(graph);
+        return NULL;
+    }
+    return (PyObject *)graph;
+}
+
+static void graph_dealloc(PyObject *self)
+{
+    host_graph *const graph = (host_graph *)(void *)self;
+    PyTypeObject *const type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    if (graph->model != NULL)
+        opjit_model_close(graph->model);
+    else
+        opjit_graph_destroy(graph->graph);
+    for (uint32_t i = 0; i < graph->declared_count; i++)
+        Py_DECREF(graph->declared[i].name);
+    PyMem_Free(graph->declared);
+    Py_XDECREF(graph->held);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+static PyObject *graph_input(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    PyObject *dtype, *shape;
+    DML_TENSOR_DATA_TYPE type;
+    opjit_tensor tensor;
+    uint32_t rank, sizes[8];
+    const char *name;
+    if (graph == NULL || !PyArg_ParseTuple(args, "OOz", &shape, &dtype, &name) || host_type_of(dtype, &type) != 0 ||
+        host_sizes(shape, sizes, &rank) != 0)
+        return NULL;
+    tensor = opjit_graph_input(graph->graph, name, type, rank, sizes);
+    return declare(graph, tensor, name, false) == 0 ? handle_of(graph, tensor) : NULL;
+}
+
+static PyObject *graph_constant(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    PyObject *dtype, *shape;
+    DML_TENSOR_DATA_TYPE type;
+    uint32_t rank, sizes[8];
+    const char *data;
+    Py_ssize_t bytes;
+    if (graph == NULL || !PyArg_ParseTuple(args, "OOy#", &dtype, &shape, &data, &bytes) ||
+        host_type_of(dtype, &type) != 0 || host_sizes(shape, sizes, &rank) != 0)
+        return NULL;
+    return handle_of(graph, opjit_graph_constant(graph->graph, type, rank, sizes, data, (uint64_t)bytes, 0));
+}
+
+static PyObject *graph_scalar(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    PyObject *dtype;
+    DML_TENSOR_DATA_TYPE type;
+    double value;
+    if (graph == NULL || !PyArg_ParseTuple(args, "Od", &dtype, &value) || host_type_of(dtype, &type) != 0)
+        return NULL;
+    return handle_of(graph, opjit_graph_scalar(graph->graph, type, value));
+}
+
+static PyObject *graph_output(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    unsigned long long handle;
+    const char *name;
+    if (graph == NULL || !PyArg_ParseTuple(args, "Kz", &handle, &name))
+        return NULL;
+    (void)opjit_graph_output(graph->graph, name, tensor_of(handle));
+    return declare(graph, tensor_of(handle), name, true) == 0 ? handle_of(graph, tensor_of(handle)) : NULL;
+}
+
+static PyObject *graph_type(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    opjit_tensor_type type;
+    unsigned long long handle;
+    int64_t sizes[8];
+    PyObject *dtype, *shape;
+    opjit_error error;
+    if (graph == NULL || !PyArg_ParseTuple(args, "K", &handle))
+        return NULL;
+    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) != OPJIT_OK) {
+        (void)opjit_graph_status(graph->graph, &error);
+        return host_raise(graph->state, &error);
+    }
+    for (uint32_t d = 0; d < 8; d++)
+        sizes[d] = type.sizes[d];
+    dtype = host_type_text(type.dtype);
+    shape = host_numbers(type.rank, sizes);
+    return dtype != NULL && shape != NULL ? Py_BuildValue("(NN)", dtype, shape) : NULL;
+}
+
+/* --- views -------------------------------------------------------------------------------------------------------- */
+typedef opjit_tensor view_fn(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *numbers);
+
+static PyObject *view(PyObject *self, PyObject *args, view_fn *function)
+{
+    host_graph *const graph = graph_of(self);
+    unsigned long long handle;
+    uint32_t count, numbers[8];
+    PyObject *sequence;
+    if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &sequence) || host_sizes(sequence, numbers, &count) != 0)
+        return NULL;
+    return handle_of(graph, function(graph->graph, tensor_of(handle), count, numbers));
+}
+
+static opjit_tensor transpose(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *axes)
+{
+    (void)rank; /* the caller has as many as the tensor */
+    return opjit_graph_transpose(graph, tensor, axes);
+}
+
+static PyObject *graph_reshape(PyObject *self, PyObject *args)
+{
+    return view(self, args, opjit_graph_reshape);
+}
+
+static PyObject *graph_broadcast(PyObject *self, PyObject *args)
+{
+    return view(self, args, opjit_graph_broadcast);
+}
+
+static PyObject *graph_transpose(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    opjit_tensor_type type;
+    unsigned long long handle;
+    PyObject *axes;
+    if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &axes))
+        return NULL;
+    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) == OPJIT_OK &&
+        PySequence_Size(axes) != (Py_ssize_t)type.rank)
+        return PyErr_Format(PyExc_ValueError, "axes: %u numbers are needed", type.rank), NULL;
+    return view(self, args, transpose);
+}
+
+static PyObject *graph_slice(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    unsigned long long handle;
+    PyObject *first, *counts, *steps;
+    uint32_t offsets[8] = { 0 }, sizes[8] = { 0 }, rank, count;
+    int32_t strides[8] = { 0 };
+    opjit_tensor_type type;
+    if (graph == NULL || !PyArg_ParseTuple(args, "KOOO", &handle, &first, &counts, &steps) ||
+        host_sizes(first, offsets, &rank) != 0 || host_sizes(counts, sizes, &count) != 0)
+        return NULL;
+    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) == OPJIT_OK &&
+        (type.rank != rank || type.rank != count || PySequence_Size(steps) != (Py_ssize_t)rank))
+        return PyErr_Format(PyExc_ValueError, "three times %u numbers are needed", type.rank), NULL;
+    for (uint32_t d = 0; d < rank; d++) {
+        PyObject *const item = PySequence_GetItem(steps, (Py_ssize_t)d);
+        strides[d] = item != NULL ? (int32_t)PyLong_AsLong(item) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    return handle_of(graph, opjit_graph_slice(graph->graph, tensor_of(handle), offsets, sizes, strides));
+}
+
+/* --- compiling ---------------------------------------------------------------------------------------------------- */
+static int read_level(const char *text, opjit_level *out)
+{
+    static const char *const names[] = { "auto", "quick", "peak" };
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (opjit_level)i;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "level: \"%s\", must be \"auto\", \"quick\" or \"peak\"", text);
+    return -1;
+}
+
+static PyObject *graph_compile(PyObject *self, PyObject *args)
+{
+    host_graph *const graph = graph_of(self);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    const opjit_executor *executor;
+    opjit_kernel *kernel = NULL;
+    const char *level;
+    int interpret;
+    unsigned threads;
+    opjit_status status;
+    opjit_error error;
+    if (graph == NULL || !PyArg_ParseTuple(args, "spI", &level, &interpret, &threads) ||
+        read_level(level, &options.level) != 0)
+        return NULL;
+    executor = host_executor(graph->state, threads);
+    if (PyErr_Occurred())
+        return NULL;
+    options.flags = interpret ? OPJIT_COMPILE_INTERPRET : 0;
+    options.executor = executor;
+    graph->busy = true;
+    Py_BEGIN_ALLOW_THREADS
+    status = graph->model != NULL ? opjit_model_compile(graph->model, &options, &kernel, &error)
+                                  : opjit_graph_compile(graph->graph, &options, &kernel, &error);
+    Py_END_ALLOW_THREADS
+    graph->busy = false;
+    if (status != OPJIT_OK)
+        return host_raise(graph->state, &error);
+    return host_kernel_new(graph->state, kernel, graph, executor);
+}
+
+static void add_stage(void *user, const char *stage, const char *text)
+{
+    PyObject *const row = PyErr_Occurred() ? NULL : Py_BuildValue("(ss)", stage, text);
+    if (row != NULL)
+        (void)PyList_Append(user, row); /* an exception stays set */
+    Py_XDECREF(row);
+}
+
+static PyObject *graph_explain(PyObject *self, PyObject *unused)
+{
+    host_graph *const graph = graph_of(self);
+    PyObject *const stages = graph != NULL ? PyList_New(0) : NULL;
+    const DML_GRAPH_DESC *desc;
+    opjit_error error;
+    (void)unused;
+    if (stages == NULL)
+        return NULL;
+    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK ||
+        opjit_graph_explain(host_context(graph->state), desc, NULL, add_stage, stages, &error) != OPJIT_OK)
+        host_raise(graph->state, &error);
+    if (PyErr_Occurred()) {
+        Py_DECREF(stages);
+        return NULL;
+    }
+    return stages;
+}
+
+static PyObject *graph_artifact(PyObject *self, PyObject *args)
+{
+    static const struct { const char *name; opjit_artifact_kind kind; } kinds[] = {
+        { "asm", OPJIT_ARTIFACT_ASM }, { "llvm", OPJIT_ARTIFACT_LLVM }, { "ir", OPJIT_ARTIFACT_IR },
+        { "header", OPJIT_ARTIFACT_HEADER }, { "obj", OPJIT_ARTIFACT_OBJECT }, { "json", OPJIT_ARTIFACT_JSON } };
+    host_graph *const graph = graph_of(self);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_artifact *artifact = NULL;
+    const DML_GRAPH_DESC *desc;
+    const char *kind, *level;
+    const void *data;
+    uint64_t bytes;
+    opjit_error error;
+    PyObject *result = NULL;
+    size_t i = 0;
+    if (graph == NULL || !PyArg_ParseTuple(args, "sss", &kind, &level, &options.name) ||
+        read_level(level, &options.level) != 0)
+        return NULL;
+    while (i < sizeof kinds / sizeof *kinds && strcmp(kinds[i].name, kind) != 0)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds)
+        return PyErr_Format(PyExc_ValueError, "there is no output \"%s\"", kind), NULL;
+    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK ||
+        opjit_artifact_create(host_context(graph->state), NULL, &artifact, &error) != OPJIT_OK ||
+        opjit_artifact_add_graph(artifact, desc, &options, &error) != OPJIT_OK ||
+        opjit_artifact_get(artifact, 0, kinds[i].kind, &data, &bytes, &error) != OPJIT_OK)
+        host_raise(graph->state, &error);
+    else
+        result = PyBytes_FromStringAndSize(data, (Py_ssize_t)bytes);
+    opjit_artifact_destroy(artifact);
+    return result;
+}
+
+/* --- type --------------------------------------------------------------------------------------------------------- */
+static PyMethodDef graph_methods[] = {
+    { "input", graph_input, METH_VARARGS, "input(shape, dtype, name) -> tensor" },
+    { "constant", graph_constant, METH_VARARGS, "constant(dtype, shape, bytes) -> tensor" },
+    { "scalar", graph_scalar, METH_VARARGS, "scalar(dtype, value) -> tensor" },
+    { "output", graph_output, METH_VARARGS, "output(tensor, name)" },
+    { "type", graph_type, METH_VARARGS, "type(tensor) -> (dtype, shape)" },
+    { "node", host_graph_node, METH_VARARGS, "node(type, inputs, fields, outputs, name=None) -> tensors" },
+    { "reshape", graph_reshape, METH_VARARGS, "reshape(tensor, shape) -> tensor" },
+    { "broadcast", graph_broadcast, METH_VARARGS, "broadcast(tensor, shape) -> tensor" },
+    { "transpose", graph_transpose, METH_VARARGS, "transpose(tensor, axes) -> tensor" },
+    { "slice", graph_slice, METH_VARARGS, "slice(tensor, offsets, sizes, strides) -> tensor" },
+    { "compile", graph_compile, METH_VARARGS, "compile(level, interpret, threads) -> Kernel" },
+    { "explain", graph_explain, METH_NOARGS, "explain() -> [(stage, text)]: the IR after each pass, and the plan" },
+    { "artifact", graph_artifact, METH_VARARGS, "artifact(kind, level, name) -> bytes: \"asm\", \"llvm\", \"ir\" ..." },
+    { NULL, NULL, 0, NULL }
+};
+
+static PyType_Slot graph_slots[] = {
+    { Py_tp_new, graph_new },
+    { Py_tp_dealloc, graph_dealloc },
+    { Py_tp_methods, graph_methods },
+    { Py_tp_doc, "Graph(source=None, dims={}, shapes={}, values={}): an empty graph, or that of an .onnx model" },
+    { 0, NULL }
+};
+
+PyType_Spec host_graph_spec = { "opjit._opjit.Graph", sizeof(host_graph), 0, Py_TPFLAGS_DEFAULT, graph_slots };

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.h - what the files of the extension share.  All of it runs with the GIL held unless a comment says otherwise. */
+#ifndef OPJIT_PYTHON_HOST_H
+#define OPJIT_PYTHON_HOST_H
+
+#define Py_LIMITED_API 0x030B0000 /* Python 3.11: the first with the buffer protocol in its stable ABI */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <opjit/graph.h>
+#include <opjit/model.h>
+#include <opjit/reflect.h>
+
+#include "frontend/hosts/check.h"
+
+/* DLPack's table of functions on a type, __dlpack_c_exchange_api__ (DLPack 1.3). */
+typedef struct dlpack_exchange {
+    uint32_t major, minor;
+    struct dlpack_exchange *prev;
+    int (*allocate)(void *prototype, void **out, void *error_user, void (*error)(void *, const char *, const char *));
+    int (*from_object)(void *object, void **out);
+    int (*to_object)(void *managed, void **out);
+    int (*view)(void *object, host_tensor *out); /* borrowed from the object; 0: done, else an exception is set */
+} dlpack_exchange;
+
+/* The module's state: one for each interpreter. */
+typedef struct host_state {
+    opjit_context *context; /* made when it is first needed */
+    opjit_pool *pool;       /* of pool_threads threads; NULL: none yet */
+    uint32_t pool_threads;
+    PyObject *error;        /* opjit.Error */
+    PyObject *graph_type, *kernel_type;
+    PyObject *str_out, *str_dlpack, *str_exchange, *versions; /* constants of calls; versions: { "max_version": (1, 3) } */
+    PyObject *numpy_empty, *numpy_dtype; /* NumPy's; NULL: not asked for yet */
+    PyObject *exchange_type;           /* the type that had a table last */
+    const dlpack_exchange *exchange;     /* and its table */
+} host_state;
+
+/* An input or output of a graph as it was declared: a kernel knows the view of it that one of its readers has. */
+typedef struct host_declared {
+    opjit_tensor_type type;
+    PyObject *name; /* text, or None */
+    bool is_output;
+} host_declared;
+
+/* A graph that is being built, or a model, which has one. */
+typedef struct host_graph {
+    PyObject_HEAD
+    host_state *state;    /* the type's */
+    opjit_graph *graph;   /* NULL: it was not made */
+    opjit_model *model;   /* whose graph it is; NULL: none */
+    PyObject *held;       /* what the model borrows */
+    host_declared *declared;
+    uint32_t declared_count;
+    bool busy;            /* somebody compiles it without the GIL */
+} host_graph;
+
+extern PyType_Spec host_graph_spec, host_kernel_spec;
+
+/* Sets opjit.Error, with the fields of *error; gives NULL. */
+PyObject *host_raise(host_state *state, const opjit_error *error);
+/* The context, or NULL and an exception. */
+opjit_context *host_context(host_state *state);
+/* The executor of a pool of that many threads, 0 for each core; NULL for 1, or with an exception. */
+const opjit_executor *host_executor(host_state *state, uint32_t threads);
+
+/* "float32"; a new reference. */
+PyObject *host_type_text(DML_TENSOR_DATA_TYPE type);
+/* The other way; UNKNOWN for None.  -1: none, and there is an exception. */
+int host_type_of(PyObject *text, DML_TENSOR_DATA_TYPE *out);
+/* Numbers of a sequence into out[8]; -1: they are none, or too many. */
+int host_sizes(PyObject *sequence, uint32_t *out, uint32_t *count);
+/* A tuple of `count` numbers; a new reference. */
+PyObject *host_numbers(uint32_t count, const int64_t *numbers);
+
+/* Adds an operator: graph.node(type, inputs, fields, outputs, name). */
+PyObject *host_graph_node(PyObject *self, PyObject *args);
+/* The operators of this build as data: operators(). */
+PyObject *host_operators(PyObject *module, PyObject *unused);
+
+/* An array of anybody's, held for a call. */
+typedef struct host_array {
+    host_tensor tensor;
+    PyObject *capsule;   /* of __dlpack__; NULL: none */
+    bool has_buffer;     /* `buffer` is held */
+    bool read_only;      /* it may not be written, or nobody says that it may */
+    const char *type;    /* in words, where tensor.code is OTHER */
+    int64_t strides[8];
+    Py_buffer buffer;
+} host_array;
+
+/* Takes the object's memory without a copy; -1: it has none, and there is an exception.  what: for its message. */
+int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array *out);
+void host_array_drop(host_array *array);
+
+/* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */
+PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - opjit.Kernel: a compiled kernel as a callable of arrays. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <string.h>
+#include <time.h>
+
+#include "frontend/hosts/python/host.h"
+
+/* Vectorcall is in every Python since 3.9, but in the stable ABI's header only from 3.12 on. */
+typedef PyObject *(*call_fn)(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *args, PyObject *names);
+#define HAS_VECTORCALL (1ul << 11)
+#define COUNT_MASK (SIZE_MAX >> 1) /* of a vectorcall's count, whose highest bit is a flag */
+
+#define CALL_ARRAYS 8     /* with more the call allocates */
+#define SHORT_CALL_NS 5000 /* shorter ones keep the GIL, whose release costs about as much as a small call */
+
+typedef struct host_kernel {
+    PyObject_HEAD
+    call_fn call;
+    host_state *state; /* the type's */
+    opjit_kernel *kernel;
+    host_graph *graph; /* kept: its model has the weights */
+    const opjit_executor *executor;
+    uint32_t inputs, outputs;
+    bool keeps_gil;    /* a call was a short one */
+    host_port *ports;  /* inputs, then outputs */
+    PyObject **shapes; /* of the outputs: (shape, dtype); NULL: not asked for yet */
+} host_kernel;
+
+static host_kernel *kernel_of(PyObject *self)
+{
+    return (host_kernel *)(void *)self;
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+/* numpy.empty and numpy.dtype, once; without NumPy there are no results, only out=. */
+static int import_numpy(host_state *state)
+{
+    PyObject *const numpy = PyImport_ImportModule("numpy");
+    state->numpy_dtype = numpy != NULL ? PyObject_GetAttrString(numpy, "dtype") : NULL;
+    state->numpy_empty = state->numpy_dtype != NULL ? PyObject_GetAttrString(numpy, "empty") : NULL;
+    Py_XDECREF(numpy);
+    return state->numpy_empty != NULL ? 0 : -1;
+}
+
+/* The shape of an output and its type as NumPy has it: the arguments of numpy.empty; borrowed. */
+static PyObject *shape_of(host_kernel *k, uint32_t output)
+{
+    const host_port *const port = &k->ports[k->inputs + output];
+    PyObject *name, *dtype, *shape;
+    if (k->shapes[output] != NULL)
+        return k->shapes[output];
+    if (k->state->numpy_empty == NULL && import_numpy(k->state) != 0)
+        return NULL;
+    name = port->takes_bool ? PyUnicode_FromString("bool") : host_type_text(port->dtype);
+    dtype = name != NULL ? PyObject_CallFunctionObjArgs(k->state->numpy_dtype, name, NULL) : NULL;
+    shape = host_numbers(port->rank, port->sizes);
+    if (dtype != NULL && shape != NULL)
+        k->shapes[output] = PyTuple_Pack(2, shape, dtype);
+    Py_XDECREF(name);
+    Py_XDECREF(dtype);
+    Py_XDECREF(shape);
+    return k->shapes[output];
+}
+
+/* A new array for the output: NumPy's, unless the first array is of another library that makes its own. */
+static PyObject *make_result(host_kernel *k, uint32_t output, PyObject *first)
+{
+    PyObject *const row = shape_of(k, output);
+    PyObject *module, *result;
+    if (row == NULL)
+        return NULL;
+    if (first == NULL || PyObject_CheckBuffer(first))
+        return PyObject_Call(k->state->numpy_empty, row, NULL);
+    module = PyImport_ImportModule("opjit._arrays");
+    result = module != NULL ? PyObject_CallMethod(module, "empty", "OO", first, row) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+typedef struct call_args {
+    PyObject **objects; /* borrowed; NULL: to be made */
+    host_array *arrays;
+    opjit_binding *bindings;
+    uint32_t taken;     /* of the arrays */
+} call_args;
+
+/* out=: the array, or a tuple of all of them. */
+static int read_out(host_kernel *k, PyObject *out, PyObject **objects)
+{
+    if (out == Py_None)
+        return 0;
+    if (!PyTuple_Check(out)) {
+        if (k->outputs != 1) {
+            PyErr_Format(PyExc_TypeError, "out: a tuple of %u arrays is needed", k->outputs);
+            return -1;
+        }
+        objects[k->inputs] = out;
+        return 0;
+    }
+    if (PyTuple_Size(out) != (Py_ssize_t)k->outputs) {
+        PyErr_Format(PyExc_TypeError, "out: %zd arrays given, %u are needed", PyTuple_Size(out), k->outputs);
+        return -1;
+    }
+    for (uint32_t i = 0; i < k->outputs; i++)
+        objects[k->inputs + i] = PyTuple_GetItem(out, (Py_ssize_t)i);
+    return 0;
+}
+
+static int read_keyword(host_kernel *k, PyObject *name, PyObject *value, PyObject **objects)
+{
+    if (name == k->state->str_out || PyUnicode_CompareWithASCIIString(name, "out") == 0)
+        return read_out(k, value, objects);
+    for (uint32_t i = 0; i < k->inputs; i++) {
+        PyObject *const text = PyUnicode_FromString(k->ports[i].name != NULL ? k->ports[i].name : "");
+        const int order = text != NULL ? PyUnicode_Compare(text, name) : -1;
+        Py_XDECREF(text);
+        if (PyErr_Occurred())
+            return -1;
+        if (order == 0) {
+            if (objects[i] != NULL) {
+                PyErr_Format(PyExc_TypeError, "input %U is given twice", name);
+                return -1;
+            }
+            objects[i] = value;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "there is no input %R", name);
+    return -1;
+}
+
+static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, PyObject *names, PyObject **objects)
+{
+    const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
+    if (count > k->inputs) {
+        PyErr_Format(PyExc_TypeError, "%zu arrays given, the kernel takes %u; results go to out=", count, k->inputs);
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        objects[i] = args[i];
+    for (size_t i = count; i < k->inputs + k->outputs; i++)
+        objects[i] = NULL;
+    for (Py_ssize_t i = 0; i < named; i++)
+        if (read_keyword(k, PyTuple_GetItem(names, i), args[count + (size_t)i], objects) != 0)
+            return -1;
+    for (uint32_t i = 0; i < k->inputs; i++)
+        if (objects[i] == NULL) {
+            PyErr_Format(PyExc_TypeError, "input %u (%s) is missing", i, k->ports[i].name != NULL ? k->ports[i].name : "");
+            return -1;
+        }
+    return 0;
+}
+
+static int take_array(host_kernel *k, call_args *c, uint32_t index)
+{
+    const host_port *const port = &k->ports[index];
+    host_array *const array = &c->arrays[index];
+    opjit_error error;
+    const int status = host_array_take(k->state, c->objects[index], index, array);
+    c->taken++;
+    if (status != 0)
+        return -1;
+    if (!opjit_host_fits(port, &array->tensor, array->read_only)) {
+        (void)opjit_host_check(port, index, &array->tensor, array->read_only, array->type, &error);
+        host_raise(k->state, &error);
+        return -1;
+    }
+    c->bindings[index] = (opjit_binding){ (char *)array->tensor.data + array->tensor.offset, port->bytes };
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int run(host_kernel *k, const opjit_binding *bindings)
+{
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_status status;
+    opjit_error error;
+    call.binding_count = k->inputs + k->outputs;
+    call.bindings = bindings;
+    call.executor = k->executor;
+    if (k->keeps_gil) {
+        status = opjit_kernel_call(k->kernel, &call, &error);
+    } else { /* a call takes as long as the next one: shapes are fixed */
+        uint64_t time;
+        Py_BEGIN_ALLOW_THREADS
+        time = now_ns();
+        status = opjit_kernel_call(k->kernel, &call, &error);
+        time = now_ns() - time;
+        Py_END_ALLOW_THREADS
+        k->keeps_gil = status == OPJIT_OK && time < SHORT_CALL_NS;
+    }
+    if (status == OPJIT_OK)
+        return 0;
+    host_raise(k->state, &error);
+    return -1;
+}
+
+/* The results: one, or a tuple. */
+static PyObject *results_of(const host_kernel *k, PyObject *const *objects)
+{
+    PyObject *tuple;
+    if (k->outputs == 1)
+        return Py_NewRef(objects[k->inputs]);
+    tuple = PyTuple_New((Py_ssize_t)k->outputs);
+    for (uint32_t i = 0; tuple != NULL && i < k->outputs; i++)
+        if (PyTuple_SetItem(tuple, (Py_ssize_t)i, Py_NewRef(objects[k->inputs + i])) < 0) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+    return tuple;
+}
+
+static PyObject *call_with(host_kernel *k, call_args *c, PyObject *const *args, size_t count, PyObject *names)
+{
+    const uint32_t total = k->inputs + k->outputs;
+    PyObject *result = NULL;
+    uint32_t made = 0; /* outputs that are new references: all of them, or none */
+    int status = read_arguments(k, args, count, names, c->objects);
+    for (uint32_t i = 0; i < k->outputs && status == 0; i++)
+        if (c->objects[k->inputs + i] == NULL) {
+            c->objects[k->inputs + i] = make_result(k, i, k->inputs > 0 ? c->objects[0] : NULL);
+            status = c->objects[k->inputs + i] != NULL ? 0 : -1;
+            made += status == 0;
+        }
+    for (uint32_t i = 0; i < total && status == 0; i++)
+        status = take_array(k, c, i);
+    if (status == 0 && run(k, c->bindings) == 0)
+        result = results_of(k, c->objects);
+    for (uint32_t i = 0; i < c->taken; i++)
+        host_array_drop(&c->arrays[i]);
+    for (uint32_t i = 0; i < made; i++)
+        Py_DECREF(c->objects[k->inputs + i]);
+    return result;
+}
+
+static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    host_kernel *const k = kernel_of(self);
+    const uint32_t total = k->inputs + k->outputs;
+    PyObject *result;
+    call_args c = { NULL, NULL, NULL, 0 };
+    if (total <= CALL_ARRAYS) {
+        PyObject *objects[CALL_ARRAYS];
+        host_array arrays[CALL_ARRAYS];
+        opjit_binding bindings[CALL_ARRAYS];
+        c.objects = objects;
+        c.arrays = arrays;
+        c.bindings = bindings;
+        return call_with(k, &c, args, count & COUNT_MASK, names);
+    }
+    c.objects = PyMem_Malloc(total * sizeof *c.objects);
+    c.arrays = PyMem_Malloc(total * sizeof *c.arrays);
+    c.bindings = PyMem_Malloc(total * sizeof *c.bindings);
+    if (c.objects != NULL && c.arrays != NULL && c.bindings != NULL)
+        result = call_with(k, &c, args, count & COUNT_MASK, names);
+    else
+        result = PyErr_NoMemory();
+    PyMem_Free(c.objects);
+    PyMem_Free(c.arrays);
+    PyMem_Free(c.bindings);
+    return result;
+}
+
+/* --- what it tells of itself -------------------------------------------------------------------------------------- */
+/* ((name, dtype, shape), ...) */
+static PyObject *describe(const host_kernel *k, uint32_t begin, uint32_t count)
+{
+    PyObject *const rows = PyTuple_New((Py_ssize_t)count);
+    for (uint32_t i = 0; rows != NULL && i < count; i++) {
+        const host_port *const port = &k->ports[begin + i];
+        PyObject *const dtype = port->takes_bool && port->is_output ? PyUnicode_FromString("bool")
+                                                                    : host_type_text(port->dtype);
+        PyObject *const shape = host_numbers(port->rank, port->sizes);
+        PyObject *const row = dtype != NULL && shape != NULL ? Py_BuildValue("(zNN)", port->name, dtype, shape) : NULL;
+        if (row == NULL || PyTuple_SetItem(rows, (Py_ssize_t)i, row) < 0) {
+            Py_DECREF(rows);
+            return NULL;
+        }
+    }
+    return rows;
+}
+
+static PyObject *get_inputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return describe(kernel_of(self), 0, kernel_of(self)->inputs);
+}
+
+static PyObject *get_outputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return describe(kernel_of(self), kernel_of(self)->inputs, kernel_of(self)->outputs);
+}
+
+static PyObject *get_graph(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef((PyObject *)kernel_of(self)->graph);
+}
+
+static PyObject *get_info(PyObject *self, void *unused)
+{
+    host_kernel *const k = kernel_of(self);
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_error error;
+    (void)unused;
+    if (opjit_kernel_get_info(k->kernel, &info, &error) != OPJIT_OK)
+        return host_raise(k->state, &error);
+    return Py_BuildValue("{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:O,s:O}", "name", info.name, "target", info.target,
+                         "level", info.level == OPJIT_LEVEL_PEAK ? "peak" : "quick",
+                         "code_bytes", (unsigned long long)info.code_bytes,
+                         "workspace_bytes", (unsigned long long)info.workspace_bytes,
+                         "bytes_read", (unsigned long long)info.bytes_read,
+                         "bytes_written", (unsigned long long)info.bytes_written,
+                         "kept_bytes", (unsigned long long)info.kept_bytes, "compile_ms", info.compile_ms,
+                         "from_disk", (info.flags & OPJIT_KERNEL_FROM_DISK) != 0 ? Py_True : Py_False,
+                         "interpreted", (info.flags & OPJIT_KERNEL_INTERPRETED) != 0 ? Py_True : Py_False);
+}
+
+/* Texts and pictures are made in Python. */
+static PyObject *show(PyObject *self, const char *what)
+{
+    PyObject *const module = PyImport_ImportModule("opjit._show");
+    PyObject *const result = module != NULL ? PyObject_CallMethod(module, what, "O", self) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *get_text(PyObject *self, void *what)
+{
+    return show(self, what);
+}
+
+static PyObject *kernel_explain(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return show(self, "explain");
+}
+
+static PyObject *kernel_svg(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return show(self, "svg");
+}
+
+static PyObject *kernel_repr(PyObject *self)
+{
+    return show(self, "text");
+}
+
+/* --- type --------------------------------------------------------------------------------------------------------- */
+static void kernel_dealloc(PyObject *self)
+{
+    host_kernel *const k = kernel_of(self);
+    PyTypeObject *const type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    opjit_kernel_release(k->kernel);
+    for (uint32_t i = 0; k->shapes != NULL && i < k->outputs; i++)
+        Py_XDECREF(k->shapes[i]);
+    PyMem_Free(k->shapes);
+    PyMem_Free(k->ports);
+    Py_XDECREF((PyObject *)k->graph);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* The shape is this one, packed. */
+static void reshape_port(host_port *port, uint32_t rank, const uint64_t *sizes)
+{
+    uint64_t packed = 1;
+    port->rank = rank;
+    for (uint32_t d = rank; d-- > 0; packed *= sizes[d]) {
+        port->sizes[d] = (int64_t)sizes[d];
+        port->strides[d] = (int64_t)packed;
+    }
+}
+
+/* A model's own names, its scalars and booleans. */
+static void ports_of_model(host_kernel *k, const opjit_model *model)
+{
+    const uint32_t inputs = opjit_model_input_count(model), outputs = opjit_model_output_count(model);
+    for (uint32_t i = 0; i < inputs + outputs; i++) {
+        opjit_model_port port = OPJIT_MODEL_PORT_INIT;
+        const opjit_status status = i < inputs ? opjit_model_get_input(model, i, &port, NULL)
+                                               : opjit_model_get_output(model, i - inputs, &port, NULL);
+        if (status == OPJIT_OK && port.binding >= 0 && (uint32_t)port.binding < k->inputs + k->outputs) {
+            host_port *const to = &k->ports[port.binding];
+            to->name = port.name;
+            to->takes_bool = to->is_output ? port.is_bool != 0 : to->takes_bool;
+            reshape_port(to, port.rank, port.sizes);
+        }
+    }
+}
+
+/* What was declared: of the inputs those that the kernel has, which are in the same order, and all outputs. */
+static void ports_of_graph(host_kernel *k, const host_graph *graph)
+{
+    uint32_t input = 0, output = k->inputs;
+    for (uint32_t i = 0; i < graph->declared_count; i++) {
+        const host_declared *const row = &graph->declared[i];
+        uint32_t *const at = row->is_output ? &output : &input;
+        uint64_t sizes[8];
+        if (*at == (row->is_output ? k->inputs + k->outputs : k->inputs))
+            continue;
+        if (!row->is_output && (k->ports[*at].name == NULL || row->name == Py_None ||
+                                strcmp(PyUnicode_AsUTF8AndSize(row->name, NULL), k->ports[*at].name) != 0))
+            continue; /* nothing reads it */
+        for (uint32_t d = 0; d < 8; d++)
+            sizes[d] = row->type.sizes[d];
+        reshape_port(&k->ports[(*at)++], row->type.rank, sizes);
+    }
+}
+
+PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)state->kernel_type, Py_tp_alloc);
+    host_kernel *const k = kernel_of(allocate((PyTypeObject *)state->kernel_type, 0));
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_error error;
+    if (k == NULL) {
+        opjit_kernel_release(kernel);
+        return NULL;
+    }
+    k->call = kernel_call;
+    k->state = state;
+    k->kernel = kernel;
+    k->executor = executor;
+    k->graph = (host_graph *)(void *)Py_NewRef((PyObject *)graph);
+    if (opjit_kernel_get_info(kernel, &info, &error) != OPJIT_OK) {
+        host_raise(state, &error);
+    } else {
+        k->ports = PyMem_Calloc((size_t)info.inputs + info.outputs + 1, sizeof *k->ports);
+        k->shapes = PyMem_Calloc((size_t)info.outputs + 1, sizeof *k->shapes);
+        if (k->ports != NULL && k->shapes != NULL) {
+            k->inputs = info.inputs;
+            k->outputs = info.outputs;
+            for (uint32_t i = 0; i < info.inputs + info.outputs; i++)
+                opjit_host_port(&info, i, &k->ports[i]);
+            if (graph->model != NULL)
+                ports_of_model(k, graph->model);
+            else
+                ports_of_graph(k, graph);
+            return (PyObject *)k;
+        }
+        PyErr_NoMemory();
+    }
+    Py_DECREF((PyObject *)k);
+    return NULL;
+}
+
+static PyMethodDef kernel_methods[] = {
+    { "explain", kernel_explain, METH_NOARGS, "explain() -> str: the IR after each pass, and how each loop is done" },
+    { "_repr_svg_", kernel_svg, METH_NOARGS, "What notebooks show: the graph, and what of the output is filled." },
+    { NULL, NULL, 0, NULL }
+};
+
+static PyGetSetDef kernel_fields[] = {
+    { "inputs", get_inputs, NULL, "((name, dtype, shape), ...): the arrays of a call, in order", NULL },
+    { "outputs", get_outputs, NULL, "((name, dtype, shape), ...): its results", NULL },
+    { "graph", get_graph, NULL, "The graph that it was compiled from", NULL },
+    { "info", get_info, NULL, "{\"name\": ..., \"target\": ...}: what opjit_kernel_info says", NULL },
+    { "ir", get_text, NULL, "opjit's IR as it goes to code generation", "ir" },
+    { "asm", get_text, NULL, "The assembly of the same code", "asm" },
+    { NULL, NULL, NULL, NULL, NULL }
+};
+
+static PyMemberDef kernel_members[] = {
+    { "__vectorcalloffset__", T_PYSSIZET, offsetof(host_kernel, call), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL }
+};
+
+static PyType_Slot kernel_slots[] = {
+    { Py_tp_dealloc, kernel_dealloc },
+    { Py_tp_call, PyVectorcall_Call },
+    { Py_tp_repr, kernel_repr },
+    { Py_tp_methods, kernel_methods },
+    { Py_tp_getset, kernel_fields },
+    { Py_tp_members, kernel_members },
+    { Py_tp_doc, "A compiled kernel.  kernel(a, b, out=y) runs it on arrays of anybody's, without copies; without out= "
+                 "the results are new arrays.  Inputs may be given by name, several outputs are a tuple." },
+    { 0, NULL }
+};
+
+PyType_Spec host_kernel_spec = { "opjit.Kernel", sizeof(host_kernel), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | HAS_VECTORCALL, kernel_slots };

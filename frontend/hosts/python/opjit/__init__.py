@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opjit compiles graphs of tensor operators, and ONNX models, to machine code.
+
+    g = opjit.Graph()
+    x = g.input((16, 512, 512))
+    y = opjit.softmax(opjit.where(opjit.tri(512, 512), x, -opjit.inf))
+    k = opjit.compile(y)
+    result = k(array)                  # NumPy, PyTorch, JAX, anything with a buffer or DLPack; out= takes the result
+
+The functions of this module read like NumPy's; opjit.ops has every operator.
+"""
+import os as _os
+from math import inf, nan
+
+from . import _opjit
+from ._opjit import Error, Kernel, __version__
+from ._tensor import Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, graph_of as _graph_of, tensor as _tensor
+from . import ops
+
+__all__ = [
+    "Error", "Graph", "Kernel", "Tensor", "abs", "add", "arange", "argmax", "argmin", "broadcast_to", "ceil", "clip",
+    "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "eye", "floor", "full", "gelu", "greater",
+    "greater_equal", "inf", "isnan", "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "nan",
+    "negative", "ones", "ops", "pad", "power", "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "split",
+    "sqrt", "subtract", "sum", "take", "tanh", "tile", "topk", "transpose", "tri", "tril", "triu", "where", "zeros"]
+
+
+# --- compiling --------------------------------------------------------------------------------------------------------
+def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes=None, values=None):
+    """A kernel of a tensor, of a list of tensors, of a dictionary of them by name, or of an .onnx model (a path, or its
+    bytes).  level: "quick" to compile, or "peak" of the code's speed.  threads: that a call uses, 0 for each core.
+    Of a model: dims={"batch": 1} for dimensions that it only names, shapes={"x": (1, 3)} for inputs as a whole,
+    values={"n": array} for inputs that are constants."""
+    if isinstance(what, (str, bytes, _os.PathLike)):
+        from ._arrays import content
+        constants = {name: content(array) for name, array in (values or {}).items()}
+        core = _opjit.Graph(what, dims=dict(dims or {}), shapes=dict(shapes or {}), values=constants)
+        return core.compile(level, interpret, threads)
+    if dims or shapes or values:
+        raise TypeError("dims, shapes and values are for models")
+    if isinstance(what, dict):
+        outputs = list(what.items())
+    else:
+        outputs = [(None, t) for t in (what if isinstance(what, (list, tuple)) else [what])]
+    graph = _graph_of([t for _, t in outputs])
+    return graph._compile([(n, _tensor(graph, t)) for n, t in outputs], level, interpret, threads)
+
+
+# --- generated tensors ------------------------------------------------------------------------------------------------
+def _generate(type, values, shape, dtype):
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return _Deferred(lambda graph, dtype: Tensor(graph, graph._core.node(type, (), values, [(dtype, shape)])[0]), shape,
+                     dtype)
+
+
+def full(shape, value, dtype=None):
+    """Every element is value."""
+    return _generate("FILL_VALUE_CONSTANT", {"Value": value}, shape, dtype)
+
+
+def zeros(shape, dtype=None):
+    """Every element is 0."""
+    return full(shape, 0, dtype)
+
+
+def ones(shape, dtype=None):
+    """Every element is 1."""
+    return full(shape, 1, dtype)
+
+
+def arange(start, stop=None, step=1, dtype=None):
+    """start, start + step ... below stop."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    count = -int(-(stop - start) // step) if isinstance(step, float) else len(range(start, stop, step))
+    return _generate("FILL_VALUE_SEQUENCE", {"ValueStart": start, "ValueDelta": step}, (count,), dtype)
+
+
+def eye(rows, columns=None, k=0, dtype=None):
+    """1 where column - row is k, else 0."""
+    return _generate("DIAGONAL_MATRIX1", {"Value": 1, "DiagonalFillBegin": k, "DiagonalFillEnd": k + 1},
+                     (rows, columns or rows), dtype)
+
+
+def tri(rows, columns=None, k=0, dtype=None):
+    """1 where column - row is at most k, else 0."""
+    return _generate("DIAGONAL_MATRIX1", {"Value": 1, "DiagonalFillBegin": -2**31, "DiagonalFillEnd": k + 1},
+                     (rows, columns or rows), dtype)
+
+
+def tril(x, k=0):
+    """x where column - row is at most k, else 0."""
+    return _node("DIAGONAL_MATRIX1", (x,), {"Value": 0, "DiagonalFillBegin": k + 1, "DiagonalFillEnd": 2**31 - 1})
+
+
+def triu(x, k=0):
+    """x where column - row is at least k, else 0."""
+    return _node("DIAGONAL_MATRIX1", (x,), {"Value": 0, "DiagonalFillBegin": -2**31, "DiagonalFillEnd": k})
+
+
+# --- pointwise --------------------------------------------------------------------------------------------------------
+def _unary(type, text):
+    def function(x):
+        return _node(type, (x,))
+    function.__doc__ = text
+    return function
+
+
+def _binary(type, text):
+    def function(a, b):
+        return _node(type, (a, b))
+    function.__doc__ = text
+    return function
+
+
+abs = _unary("ELEMENT_WISE_ABS", "|x|")
+negative = _unary("ELEMENT_WISE_NEGATE", "-x")
+sign = _unary("ELEMENT_WISE_SIGN", "-1, 0 or 1")
+sqrt = _unary("ELEMENT_WISE_SQRT", "Square root.")
+exp = _unary("ELEMENT_WISE_EXP", "e to the x.")
+log = _unary("ELEMENT_WISE_LOG", "Natural logarithm.")
+sin = _unary("ELEMENT_WISE_SIN", "Sine.")
+cos = _unary("ELEMENT_WISE_COS", "Cosine.")
+tanh = _unary("ELEMENT_WISE_TANH", "Hyperbolic tangent.")
+erf = _unary("ELEMENT_WISE_ERF", "Error function.")
+ceil = _unary("ELEMENT_WISE_CEIL", "Rounded up.")
+floor = _unary("ELEMENT_WISE_FLOOR", "Rounded down.")
+isnan = _unary("ELEMENT_WISE_IS_NAN", "1 (uint8) for NaN.")
+logical_not = _unary("ELEMENT_WISE_LOGICAL_NOT", "1 where x is 0.")
+relu = _unary("ACTIVATION_RELU", "max(x, 0)")
+sigmoid = _unary("ACTIVATION_SIGMOID", "1 / (1 + exp(-x))")
+gelu = _unary("ACTIVATION_GELU", "x times the normal distribution's integral up to x.")
+add = _binary("ELEMENT_WISE_ADD", "a + b")
+subtract = _binary("ELEMENT_WISE_SUBTRACT", "a - b")
+multiply = _binary("ELEMENT_WISE_MULTIPLY", "a * b")
+divide = _binary("ELEMENT_WISE_DIVIDE", "a / b")
+maximum = _binary("ELEMENT_WISE_MAX", "The greater one of two elements.")
+minimum = _binary("ELEMENT_WISE_MIN", "The lesser one of two elements.")
+power = _binary("ELEMENT_WISE_POW", "a to the b.")
+equal = _binary("ELEMENT_WISE_LOGICAL_EQUALS", "a == b, as uint8.")
+greater = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN", "a > b, as uint8.")
+greater_equal = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", "a >= b, as uint8.")
+less = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN", "a < b, as uint8.")
+less_equal = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "a <= b, as uint8.")
+logical_and = _binary("ELEMENT_WISE_LOGICAL_AND", "a and b, as uint8.")
+logical_or = _binary("ELEMENT_WISE_LOGICAL_OR", "a or b, as uint8.")
+logical_xor = _binary("ELEMENT_WISE_LOGICAL_XOR", "Either a or b, as uint8.")
+
+
+def where(condition, a, b):
+    """a where the condition (uint8) is not 0, else b."""
+    graph = _graph_of((condition, a, b))
+    known = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
+    dtype = known[0] if known else None
+    return _node("ELEMENT_WISE_IF", (_tensor(graph, condition, "uint8"), _tensor(graph, a, dtype),
+                                     _tensor(graph, b, dtype)))
+
+
+def clip(x, least, most):
+    """x, but at least and at most these numbers."""
+    return _node("ELEMENT_WISE_CLIP1", (x,), {"Min": least, "Max": most})
+
+
+# --- along axes -------------------------------------------------------------------------------------------------------
+def _axes(x, axis):
+    if axis is None:
+        return list(range(x.ndim))
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    for a in axes:
+        if not -x.ndim <= a < x.ndim:
+            raise ValueError(f"axis: {a}, must be within {x.ndim} dimensions")
+    return [a % x.ndim for a in axes]
+
+
+def _axis(x, axis):
+    return _axes(x, axis)[0]
+
+
+def _dropped(x, y, axes, keepdims):
+    """y, whose axes are of size 1, without them."""
+    return y if keepdims else y.reshape([n for d, n in enumerate(x.shape) if d not in axes] or [1])
+
+
+def _reduction(function, text):
+    def reduce(x, axis=None, keepdims=False):
+        x = _tensor(_graph_of((x,)), x)
+        axes = _axes(x, axis)
+        return _dropped(x, _node("REDUCE", (x,), {"Function": function, "Axes": axes}), axes, keepdims)
+    reduce.__doc__ = text + "  axis: one, several, or None: all."
+    return reduce
+
+
+sum = _reduction("SUM", "The sum along axes.")
+mean = _reduction("AVERAGE", "The mean along axes.")
+max = _reduction("MAX", "The greatest element along axes.")
+min = _reduction("MIN", "The least element along axes.")
+prod = _reduction("MULTIPLY", "The product along axes.")
+
+
+def _arg(type):
+    def function(x, axis, keepdims=False):
+        axes = _axes(x, axis)
+        y = _node(type, (x,), {"Axes": axes, "AxisDirection": "INCREASING"})
+        return _dropped(x, y, axes, keepdims)
+    function.__doc__ = f"The index (uint32) of the {'greatest' if type == 'ARGMAX' else 'least'} element along an axis."
+    return function
+
+
+argmax, argmin = _arg("ARGMAX"), _arg("ARGMIN")
+
+
+def softmax(x, axis=-1):
+    """exp(x) over its sum along the axis."""
+    return _node("ACTIVATION_SOFTMAX1", (x,), {"Axes": _axes(x, axis)})
+
+
+def log_softmax(x, axis=-1):
+    """The logarithm of softmax."""
+    return _node("ACTIVATION_LOG_SOFTMAX1", (x,), {"Axes": _axes(x, axis)})
+
+
+def layer_norm(x, scale=None, bias=None, axis=-1, epsilon=1e-5):
+    """(x - mean) / sqrt(variance + epsilon) along the axes, times scale, plus bias."""
+    return _node("MEAN_VARIANCE_NORMALIZATION1", (x, scale, bias),
+                 {"Axes": _axes(x, axis), "NormalizeVariance": True, "Epsilon": epsilon})
+
+
+def cumsum(x, axis):
+    """Running sums along the axis."""
+    return _node("CUMULATIVE_SUMMATION", (x,), {"Axis": _axis(x, axis), "AxisDirection": "INCREASING",
+                                                "HasExclusiveSum": False})
+
+
+def topk(x, k, axis=-1):
+    """The k greatest elements along the axis, the greatest first, and their indices (uint32)."""
+    return _add_node("TOP_K", (x,), {"Axis": _axis(x, axis), "K": k}, [(None, None)] * 2)
+
+
+# --- products, and what moves elements --------------------------------------------------------------------------------
+def broadcast_to(x, shape):
+    """x with its dimensions of size 1 repeated."""
+    return Tensor(x._graph, x._graph._core.broadcast(x._handle, tuple(shape)))
+
+
+def matmul(a, b):
+    """The products of the matrices in the last two dimensions."""
+    graph = _graph_of((a, b))
+    a, b = _tensor(graph, a), _tensor(graph, b)
+    left, right = a.ndim == 1, b.ndim == 1
+    a, b = a[None, :] if left else a, b[:, None] if right else b
+    head = []
+    for m, n in zip(_padded(a.shape[:-2], b.ndim - 2), _padded(b.shape[:-2], a.ndim - 2)):
+        head.append(n if m == 1 else m)
+    y = _node("GEMM", (broadcast_to(a, (*head, *a.shape[-2:])), broadcast_to(b, (*head, *b.shape[-2:]))),
+              {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 0})
+    shape = head + ([] if left else [a.shape[-2]]) + ([] if right else [b.shape[-1]])
+    return y.reshape(shape or [1]) if left or right else y
+
+
+def _padded(shape, rank):
+    return (1,) * (rank - len(shape)) + tuple(shape)
+
+
+def reshape(x, shape):
+    """The elements in row-major order by other sizes; one of them may be -1."""
+    return x.reshape(shape)
+
+
+def transpose(x, axes=None):
+    """Dimension d is axes[d] of x."""
+    return x.transpose(axes or ())
+
+
+def concatenate(tensors, axis=0):
+    """One behind the other along the axis."""
+    first = next(x for x in tensors if isinstance(x, Tensor))
+    return _node("JOIN", tuple(tensors), {"Axis": _axis(first, axis)})
+
+
+def split(x, parts, axis=0):
+    """That many equal parts along the axis."""
+    return _add_node("SPLIT", (x,), {"Axis": _axis(x, axis)}, [(None, None)] * parts)
+
+
+def tile(x, repeats):
+    """x repeated that often in each dimension."""
+    return _node("TILE", (x,), {"Repeats": tuple(repeats)})
+
+
+def pad(x, widths, value=0.0):
+    """x with (before, behind) elements of value around each dimension."""
+    return _node("PADDING", (x,), {"PaddingMode": "CONSTANT", "PaddingValue": value,
+                                   "StartPadding": [w[0] for w in widths], "EndPadding": [w[1] for w in widths]})
+
+
+def take(x, indices, axis=0):
+    """x at the indices (int32, int64, uint32 or uint64) along the axis, each of which is clamped."""
+    graph = _graph_of((x, indices))
+    x, indices = _tensor(graph, x), _tensor(graph, indices)
+    axis, shape = _axis(x, axis), indices.shape
+    flat = indices.reshape([1] * (x.ndim - 1) + [-1])
+    y = _node("GATHER", (x, flat), {"Axis": axis, "IndexDimensions": 1})
+    return y.reshape([*x.shape[:axis], *shape, *x.shape[axis + 1:]])

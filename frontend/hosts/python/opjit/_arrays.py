@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries: data types by name, contents of constants, results."""
+import sys
+
+_FORMATS = {"f": "float32", "d": "float64", "e": "float16", "b": "int8", "h": "int16", "i": "int32", "l": "int64",
+            "q": "int64", "B": "uint8", "H": "uint16", "I": "uint32", "L": "uint64", "Q": "uint64", "?": "uint8"}
+
+
+def dtype_name(dtype):
+    """"float32" of "float32", numpy.float32, numpy.dtype("f4"), torch.float32, float."""
+    if dtype is None:
+        return None
+    builtin = {float: "float32", int: "int64", bool: "uint8"}
+    if isinstance(dtype, type) and dtype in builtin:
+        return builtin[dtype]
+    name = dtype if isinstance(dtype, str) else \
+        getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    return "uint8" if name in ("bool", "bool_") else name
+
+
+def content(array):
+    """(dtype, shape, bytes) of an array, packed."""
+    if not hasattr(array, "__buffer__"):
+        try:
+            memoryview(array)
+        except TypeError:  # no buffer: lists and numbers, and arrays with __array__ or __dlpack__
+            import numpy
+            array = numpy.asarray(array)
+            if array.dtype == numpy.float64 and not hasattr(array, "__dlpack_device__"):
+                array = array.astype(numpy.float32)
+    view = memoryview(array)
+    if view.format not in _FORMATS:
+        raise TypeError(f"constant: elements of format {view.format!r} are not taken")
+    return _FORMATS[view.format], view.shape, view.tobytes()
+
+
+def empty(like, shape_and_dtype):
+    """A new array for a result, of the library that `like` is of."""
+    shape, dtype = shape_and_dtype
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(like, torch.Tensor):
+        return torch.empty(shape, dtype=getattr(torch, dtype.name))
+    import numpy
+    return numpy.empty(shape, dtype)

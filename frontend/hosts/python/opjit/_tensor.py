@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs and tensors that read like NumPy, over opjit._opjit.Graph, whose tensors are numbers."""
+from . import _opjit
+from ._arrays import content, dtype_name
+
+_FLOATS = ("float32", "float16", "float64")
+
+
+class Graph:
+    """A graph that is being built.  Tensors come from input() and from functions of them; opjit.compile() makes a kernel
+    of those that are results.  The first operator that is refused raises opjit.Error, and the graph is no good any more.
+    One thread at a time."""
+
+    __slots__ = ("_core", "_inputs", "_outputs")
+
+    def __init__(self):
+        self._core = _opjit.Graph()
+        self._inputs = set()
+        self._outputs = None
+
+    def input(self, shape, dtype="float32", name=None):
+        """An array of each call, packed, in the order of these calls.  One that nothing reads is none of the kernel's."""
+        if isinstance(shape, int):
+            shape = (shape,)
+        name = name or f"x{len(self._inputs)}"
+        if name in self._inputs or name == "out":
+            raise ValueError(f"input {name}: there is one of that name already")
+        self._inputs.add(name)
+        return Tensor(self, self._core.input(shape, dtype_name(dtype), name))
+
+    def constant(self, array):
+        """An array that is known now: a copy of anything with the buffer protocol, __dlpack__ or __array__."""
+        dtype, shape, data = content(array)
+        return Tensor(self, self._core.constant(dtype, shape or (1,), data))
+
+    def scalar(self, value, dtype="float32"):
+        """One number, to be broadcast."""
+        return Tensor(self, self._core.scalar(dtype_name(dtype), value))
+
+    def explain(self):
+        """The IR after each pass and how each loop will be done, as text; outputs are those of the last compile."""
+        return "".join(f"== {stage}\n{text}" for stage, text in self._core.explain())
+
+    def _compile(self, outputs, level, interpret, threads):
+        row = [(name, tensor._handle) for name, tensor in outputs]
+        if self._outputs is None:
+            for name, handle in row:
+                self._core.output(handle, name)
+            self._outputs = row
+        elif self._outputs != row:
+            raise ValueError("the graph was compiled with other outputs: make another graph for these")
+        return self._core.compile(level, interpret, threads)
+
+
+class Deferred:
+    """A tensor that belongs to no graph yet, such as opjit.tri(4, 4): it joins that of what it is used with."""
+
+    __slots__ = ("_make", "_dtype", "shape")
+    __array_priority__ = 1000
+
+    def __init__(self, make, shape, dtype):
+        self._make, self.shape, self._dtype = make, shape, dtype
+
+    def join(self, graph, dtype=None):
+        """The tensor; dtype: what is wanted where nobody has said one."""
+        return self._make(graph, self._dtype or dtype or "float32")
+
+
+def graph_of(operands):
+    """The graph of the first tensor among them; a new one where all are deferred or constants."""
+    graphs = [x._graph for x in operands if isinstance(x, Tensor)]
+    if any(g is not graphs[0] for g in graphs):
+        raise ValueError("the tensors are of several graphs")
+    return graphs[0] if graphs else Graph()
+
+
+def tensor(graph, x, dtype=None):
+    """x as a tensor of the graph; dtype: of numbers, and of deferred tensors without their own."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, Deferred):
+        return x.join(graph, dtype)
+    if isinstance(x, (bool, int, float)):
+        if dtype is None or (isinstance(x, float) and dtype not in _FLOATS):
+            dtype = "float32"
+        return graph.scalar(x, dtype)
+    return graph.constant(x)
+
+
+def add_node(type, operands, values=None, outputs=((None, None),), name=None):
+    """The operator's outputs, as a tuple of tensors."""
+    graph = graph_of(operands)
+    known = [x for x in operands if isinstance(x, Tensor)] or [x for x in operands if isinstance(x, Deferred) and x._dtype]
+    dtype = outputs[0][0] if outputs and outputs[0][0] else known[0].dtype if known and isinstance(known[0], Tensor) else \
+        known[0]._dtype if known else None
+    handles = [None if x is None else tensor(graph, x, dtype_name(dtype))._handle for x in operands]
+    rows = [(dtype_name(d), None if s is None else tuple(s)) for d, s in outputs]
+    return tuple(Tensor(graph, h) for h in graph._core.node(type, handles, values or {}, rows, name))
+
+
+def _node(type, operands, values=None, dtype=None, shape=None):
+    return add_node(type, operands, values, [(dtype, shape)])[0]
+
+
+def _binary(type):
+    def forward(self, other):
+        return _node(type, (self, other))
+
+    def backward(self, other):
+        return _node(type, (other, self))
+    return forward, backward
+
+
+class Tensor:
+    """A tensor of a graph.  Operators and indices are NumPy's; comparisons give uint8."""
+
+    __slots__ = ("_graph", "_handle")
+    __array_priority__ = 1000  # numpy.ndarray + tensor asks the tensor
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    def __init__(self, graph, handle):
+        self._graph, self._handle = graph, handle
+
+    @property
+    def graph(self):
+        """The graph that it belongs to."""
+        return self._graph
+
+    @property
+    def dtype(self):
+        """"float32" and the like."""
+        return self._graph._core.type(self._handle)[0]
+
+    @property
+    def shape(self):
+        """Its sizes."""
+        return self._graph._core.type(self._handle)[1]
+
+    @property
+    def ndim(self):
+        """How many sizes it has."""
+        return len(self.shape)
+
+    @property
+    def T(self):
+        """The dimensions in reverse."""
+        return self.transpose()
+
+    def __repr__(self):
+        return f"opjit.Tensor({self.dtype} {list(self.shape)})"
+
+    __add__, __radd__ = _binary("ELEMENT_WISE_ADD")
+    __sub__, __rsub__ = _binary("ELEMENT_WISE_SUBTRACT")
+    __mul__, __rmul__ = _binary("ELEMENT_WISE_MULTIPLY")
+    __truediv__, __rtruediv__ = _binary("ELEMENT_WISE_DIVIDE")
+    __mod__, __rmod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR")
+    __pow__, __rpow__ = _binary("ELEMENT_WISE_POW")
+    __and__, __rand__ = _binary("ELEMENT_WISE_BIT_AND")
+    __or__, __ror__ = _binary("ELEMENT_WISE_BIT_OR")
+    __xor__, __rxor__ = _binary("ELEMENT_WISE_BIT_XOR")
+    __lshift__, __rlshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_LEFT")
+    __rshift__, __rrshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_RIGHT")
+    __gt__, __lt__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN")
+    __ge__, __le__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")
+    __eq__ = _binary("ELEMENT_WISE_LOGICAL_EQUALS")[0]
+
+    def __ne__(self, other):
+        return _node("ELEMENT_WISE_LOGICAL_NOT", (self == other,))
+
+    def __neg__(self):
+        return _node("ELEMENT_WISE_NEGATE", (self,))
+
+    def __abs__(self):
+        return _node("ELEMENT_WISE_ABS", (self,))
+
+    def __invert__(self):
+        return _node("ELEMENT_WISE_BIT_NOT", (self,))
+
+    def __bool__(self):
+        raise TypeError("a tensor of a graph has no value before the kernel runs")
+
+    def __matmul__(self, other):
+        from . import matmul
+        return matmul(self, other)
+
+    def __rmatmul__(self, other):
+        from . import matmul
+        return matmul(other, self)
+
+    def astype(self, dtype):
+        """The elements in another data type."""
+        return _node("CAST", (self,), {}, dtype)
+
+    def reshape(self, *shape):
+        """The elements in row-major order by other sizes; one of them may be -1: what is left."""
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return Tensor(self._graph, self._graph._core.reshape(self._handle, [0 if n == -1 else n for n in shape]))
+
+    def transpose(self, *axes):
+        """Dimension d is axes[d] of this one; without axes in reverse."""
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        axes = axes or range(self.ndim)[::-1]
+        return Tensor(self._graph, self._graph._core.transpose(self._handle, [a % self.ndim for a in axes]))
+
+    def __getitem__(self, index):
+        shape = self.shape
+        index = index if isinstance(index, tuple) else (index,)
+        taken = sum(i is not None and i is not Ellipsis for i in index)
+        if taken > len(shape):
+            raise IndexError(f"{taken} indices for {len(shape)} dimensions")
+        if not any(i is Ellipsis for i in index):
+            index += (Ellipsis,)
+        at = next(n for n, i in enumerate(index) if i is Ellipsis)
+        index = index[:at] + (slice(None),) * (len(shape) - taken) + index[at + 1:]
+        offsets, sizes, strides, result = [], [], [], []
+        for i in index:
+            if i is None:
+                result.append(1)
+                continue
+            size = shape[len(offsets)]
+            if isinstance(i, slice):
+                values = range(size)[i]
+                if not values:
+                    raise IndexError(f"dimension {len(offsets)}: {i} takes none of {size} elements")
+                count, step = len(values), values.step
+                low, span = min(values[0], values[-1]), abs(values[-1] - values[0]) + 1
+                result.append(count)
+            else:
+                low, span, step = range(size)[i], 1, 1
+            offsets.append(low)
+            sizes.append(span)
+            strides.append(step)
+        out = self
+        if any(offsets) or sizes != list(shape) or any(s != 1 for s in strides):
+            out = Tensor(self._graph, self._graph._core.slice(self._handle, offsets,
+                         [-(-n // abs(s)) for n, s in zip(sizes, strides)], strides))
+        return out if tuple(result) == out.shape else out.reshape(result or [1])

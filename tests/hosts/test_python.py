@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package opjit: graphs, operators, calls with arrays of all kinds, and what is refused.  References are NumPy's, or
+numbers."""
+import array
+import gc
+import inspect
+import math
+import os
+import sys
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import opjit
+
+
+def run(build, *arrays):
+    """The kernel of build(inputs...), called."""
+    g = opjit.Graph()
+    return opjit.compile(build(*[g.input(a.shape, a.dtype) for a in arrays]))(*arrays)
+
+
+def numbers(*shape, dtype="f", seed=1):
+    """Small whole numbers, whose sums and products are exact."""
+    return np.random.default_rng(seed).integers(-8, 8, shape).astype(dtype)
+
+
+class Graphs(unittest.TestCase):
+    def same(self, got, want):
+        want = np.asarray(want)
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape))
+        self.assertEqual(got.tobytes(), want.tobytes())
+
+    def test_generated(self):
+        self.same(opjit.compile(opjit.eye(4, 5))(), np.eye(4, 5, dtype="f"))
+        self.same(opjit.compile(opjit.eye(4, 5, k=-1, dtype="int32"))(), np.eye(4, 5, k=-1, dtype="i"))
+        self.same(opjit.compile(opjit.tri(4, 6, k=1))(), np.tri(4, 6, k=1, dtype="f"))
+        self.same(opjit.compile(opjit.full((2, 3), -1.5, "float64"))(), np.full((2, 3), -1.5))
+        self.same(opjit.compile(opjit.arange(3, 17, 4, dtype="int64"))(), np.arange(3, 17, 4))
+
+    def test_operators(self):
+        a, b = numbers(3, 4), numbers(3, 4, seed=2)
+        self.same(run(lambda x, y: (x + y) * x - y, a, b), (a + b) * a - b)
+        self.same(run(lambda x: 2 - x / 4, a), 2 - a / 4)
+        self.same(run(lambda x: -abs(x), a), -abs(a))
+        self.same(run(lambda x, y: x > y, a, b), (a > b).astype("u1"))
+        self.same(run(lambda x, y: x <= y, a, b), (a <= b).astype("u1"))
+        self.same(run(lambda x, y: x != y, a, b), (a != b).astype("u1"))
+        self.same(run(lambda x: x + np.arange(4, dtype="f"), a), a + np.arange(4, dtype="f"))
+        self.same(run(lambda x: x << 2, np.arange(5, dtype="u4")), np.arange(5, dtype="u4") << 2)
+        self.same(run(lambda x: x.astype("int32"), a), a.astype("i"))
+        self.same(run(lambda x: opjit.clip(x, -2, 3), a), np.clip(a, -2, 3))
+        self.same(run(lambda x, y: opjit.maximum(x, y), a, b), np.maximum(a, b))
+
+    def test_where(self):
+        a = numbers(2, 5, 5)
+        self.same(run(lambda x: opjit.where(opjit.tri(5, 5), x, -opjit.inf), a),
+                  np.where(np.tri(5, 5), a, np.float32(-math.inf)))
+        self.same(run(lambda x: opjit.where(x > 0, x, 0), a), np.where(a > 0, a, np.float32(0)))
+        self.same(run(opjit.tril, a), np.tril(a))
+        self.same(run(lambda x: opjit.triu(x, 1), a), np.triu(a, 1))
+
+    def test_axes(self):
+        a = numbers(3, 4, 5)
+        self.same(run(lambda x: opjit.sum(x, axis=-1), a), a.sum(-1))
+        self.same(run(lambda x: opjit.sum(x, axis=(0, 2), keepdims=True), a), a.sum((0, 2), keepdims=True))
+        self.same(run(lambda x: opjit.max(x, axis=1), a), a.max(1))
+        self.same(run(lambda x: opjit.argmax(x, axis=1), a), a.argmax(1).astype("u4"))
+        self.same(run(lambda x: opjit.cumsum(x, 2), a), np.cumsum(a, 2))
+        s = run(opjit.softmax, a)
+        e = np.exp(a.astype("d") - a.max(-1, keepdims=True))
+        np.testing.assert_allclose(s, e / e.sum(-1, keepdims=True), rtol=1e-6)
+
+    def test_moves(self):
+        a = numbers(4, 6, 5)
+        for index in (np.s_[1], np.s_[-1, ..., 2], np.s_[:, 1:5:2], np.s_[::-1], np.s_[..., ::-2], np.s_[None, :, 3:],
+                      np.s_[2, 3, 4:5], np.s_[1:3, ::3, 4:0:-3]):
+            with self.subTest(index=index):
+                self.same(run(lambda x: x[index] + 0, a), a[index] + np.float32(0))
+        self.same(run(lambda x: x.T, a), a.T)
+        self.same(run(lambda x: x.transpose(1, 0, 2).reshape(6, -1), a), a.transpose(1, 0, 2).reshape(6, -1))
+        self.same(run(lambda x: opjit.concatenate([x, x[:1]], axis=0), a), np.concatenate([a, a[:1]]))
+        self.same(run(lambda x: opjit.pad(x, [(1, 0), (0, 2), (0, 0)], 7), a),
+                  np.pad(a, [(1, 0), (0, 2), (0, 0)], constant_values=7))
+        self.same(run(lambda x: opjit.take(x, np.array([[0, 3], [5, 5]]), axis=1), a), a[:, [[0, 3], [5, 5]]])
+        self.same(run(lambda x: opjit.tile(x, (1, 2, 1)), a), np.tile(a, (1, 2, 1)))
+
+    def test_products(self):
+        for p, q in (((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((4,), (4, 5)), ((3, 4), (4,)),
+                     ((2, 1, 3, 4), (5, 4, 2))):
+            a, b = numbers(*p), numbers(*q, seed=2)
+            with self.subTest(a=p, b=q):
+                self.same(run(lambda x, y: x @ y, a, b), a @ b)
+
+    def test_names_of_inputs(self):
+        g = opjit.Graph()
+        x, unused, y = g.input((2, 3)), g.input((7,)), g.input((3,), name="y")
+        k = opjit.compile(x.T[1] + y[:2])
+        self.assertEqual(k.inputs, (("x0", "float32", (2, 3)), ("y", "float32", (3,))))
+        a, b = numbers(2, 3), numbers(3, seed=2)
+        self.same(k(y=b, x0=a), a.T[1] + b[:2])
+        for name in ("y", "out"):
+            with self.assertRaisesRegex(ValueError, "one of that name already"):
+                g.input((1,), name=name)
+
+    def test_several(self):
+        a = numbers(4, 6)
+        g = opjit.Graph()
+        x = g.input((4, 6), name="x")
+        k = opjit.compile({"top": opjit.max(x, axis=1), "rest": x * 2})
+        self.assertEqual(k.inputs, (("x", "float32", (4, 6)),))
+        self.assertEqual(k.outputs, (("top", "float32", (4,)), ("rest", "float32", (4, 6))))
+        top, rest = k(x=a)
+        self.same(top, a.max(1))
+        self.same(rest, a * 2)
+        out = (np.empty(4, "f"), np.empty((4, 6), "f"))
+        result = k(a, out=out)
+        self.assertIs(result[0], out[0])
+        self.same(out[1], a * 2)
+        self.same(run(lambda x: list(opjit.split(x, 3, axis=1))[1], a), a[:, 2:4])
+
+    def test_many_arrays(self):
+        arrays = [numbers(3, seed=i) for i in range(12)]
+        self.same(run(lambda *x: sum(x[1:], x[0]), *arrays), sum(arrays[1:], arrays[0]))
+
+    def test_every_type(self):
+        for dtype in "f4 f2 f8 u1 u2 u4 u8 i1 i2 i4 i8".split():
+            a = np.arange(6).astype(dtype)
+            with self.subTest(dtype=dtype):
+                self.same(run(lambda x: x + x, a), a + a)
+                self.same(run(lambda x: opjit.maximum(x, opjit.full(6, 3)), a), np.maximum(a, np.array(3, dtype)))
+
+    def test_compiled_once_more(self):
+        g = opjit.Graph()
+        x = g.input((2,))
+        y = x + 1
+        opjit.compile(y)
+        opjit.compile(y, level="peak")
+        with self.assertRaisesRegex(ValueError, "other outputs"):
+            opjit.compile(x + 2)
+
+    def test_interpreted_and_threads(self):
+        a = numbers(64, 64)
+        g = opjit.Graph()
+        y = g.input((64, 64)) @ a
+        want = opjit.compile(y)(a)
+        k = opjit.compile(y, interpret=True)
+        self.assertTrue(k.info["interpreted"])
+        self.same(k(a), want)
+        self.same(opjit.compile(y, threads=2)(a), want)
+
+
+class Operators(unittest.TestCase):
+    def test_all_have_functions(self):
+        names = [row[0] for row in opjit._opjit.operators()]
+        self.assertGreater(len(names), 100)
+        for name in names:
+            function = getattr(opjit.ops, name.lower())
+            self.assertTrue(function.__doc__.startswith(name + ": "))
+            self.assertIn("name", inspect.signature(function).parameters)
+
+    def test_fields(self):
+        a = numbers(1, 2, 4, 4)
+        g = opjit.Graph()
+        x = g.input(a.shape)
+        ops = opjit.ops
+        pooled, where = ops.max_pooling1(x, strides=[2, 2], window_size=[2, 2], start_padding=[0, 0], end_padding=[0, 0],
+                                         outputs=2)
+        self.assertEqual((pooled.shape, where.dtype), ((1, 2, 2, 2), "uint32"))
+        y = ops.element_wise_add1(pooled, 1, fused_activation=("ACTIVATION_RELU", {}))
+        y = ops.element_wise_clip1(y, min=2, max=5.5, scale_bias=(0.5, 3))
+        blocks = a.reshape(1, 2, 2, 2, 2, 2).max((3, 5))
+        want = np.clip(np.maximum(blocks + 1, 0) * np.float32(0.5) + 3, 2, 5.5)
+        np.testing.assert_array_equal(opjit.compile(y)(a), want)
+        with self.assertRaisesRegex(TypeError, "GEMM Alpha: it needs a value"):
+            g._core.node("GEMM", (x._handle, x._handle), {"TransA": 0, "TransB": 0}, [(None, None)])
+        with self.assertRaisesRegex(TypeError, "none of its fields"):
+            g._core.node("ACTIVATION_RELU", (x._handle,), {"Alpha": 0}, [(None, None)])
+        with self.assertRaisesRegex(ValueError, 'Mode: .*must be a name as "CONVOLUTION"'):
+            ops.convolution(x, x, mode="SIDEWAYS", direction="FORWARD", strides=[1, 1], dilations=[1, 1],
+                            start_padding=[0, 0], end_padding=[0, 0], output_padding=[0, 0], group_count=1)
+        with self.assertRaisesRegex(ValueError, "EndPadding: 1 numbers, must be 2"):
+            ops.max_pooling1(x, strides=[2, 2], window_size=[2, 2], start_padding=[0, 0], end_padding=[0])
+        with self.assertRaisesRegex(ValueError, "Axis: -1 is out of range"):
+            ops.join([x, x], axis=-1)
+        with self.assertRaises(AttributeError):
+            ops.no_such_operator
+
+    def test_refused(self):
+        g = opjit.Graph()
+        x = g.input((2, 3))
+        y = x + 1
+        with self.assertRaises(opjit.Error) as caught:
+            opjit.ops.join([x, y], axis=7)
+        e = caught.exception
+        self.assertEqual((e.status, e.operator, e.field, e.value, e.node), ("INVALID_ARGUMENT", "JOIN", "Axis", "7", 2))
+        self.assertIn("JOIN Axis: 7", str(e))
+        with self.assertRaises(opjit.Error):  # and so is all that follows
+            x + 2
+        with self.assertRaises(ValueError):
+            opjit.Graph().input((2,)) + opjit.Graph().input((2,))
+        with self.assertRaises(opjit.Error):
+            opjit.Graph().input((2, 0))
+        with self.assertRaises(TypeError):
+            opjit.Graph().input((2,), "complex64")
+        with self.assertRaises(TypeError):
+            bool(opjit.Graph().input((2,)) > 1)
+
+
+class DLPack:
+    """An array that has nothing but capsules."""
+
+    def __init__(self, a, legacy=False):
+        self.a, self.legacy = a, legacy
+
+    def __dlpack__(self, **kwargs):
+        return self.a.__dlpack__() if self.legacy else self.a.__dlpack__(**kwargs)
+
+
+class Calls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        g = opjit.Graph()
+        cls.k = opjit.compile(g.input((4, 5)) + 1)
+        cls.a = numbers(4, 5)
+
+    def refused(self, message, *args, kind=opjit.Error, **kwargs):
+        with self.assertRaises(kind) as caught:
+            self.k(*args, **kwargs)
+        self.assertEqual(str(caught.exception), message)
+        return caught.exception
+
+    def test_without_copies(self):
+        out = np.zeros((4, 5), "f")
+        self.assertIs(self.k(self.a, out=out), out)
+        np.testing.assert_array_equal(out, self.a + 1)
+        out = array.array("f", bytes(80))
+        self.k(memoryview(array.array("f", self.a.ravel())).cast("B").cast("f", (4, 5)),
+               out=memoryview(out).cast("B").cast("f", (4, 5)))
+        np.testing.assert_array_equal(np.array(out).reshape(4, 5), self.a + 1)
+        out = np.zeros((4, 5), "f")
+        self.k(DLPack(self.a), out=DLPack(out))
+        np.testing.assert_array_equal(out, self.a + 1)
+        np.testing.assert_array_equal(self.k(DLPack(self.a, legacy=True)), self.a + 1)
+        frozen = self.a.copy()
+        frozen.flags.writeable = False
+        np.testing.assert_array_equal(self.k(frozen), self.a + 1)
+
+    def test_in_place(self):
+        a = self.a.copy()
+        self.k(a, out=a)
+        np.testing.assert_array_equal(a, self.a + 1)
+
+    def test_refused(self):
+        a = self.a
+        e = self.refused("buffer 0: float32 [4, 5] expected, float64 [4, 5] given", a.astype("d"))
+        self.assertEqual((e.status, e.operator, e.field, e.index, e.value, e.node),
+                         ("INVALID_ARGUMENT", "call", "buffers", 0, "float64 [4, 5]", None))
+        self.refused("buffer 1: float32 [4, 5] expected, float64 [4, 5] given", a, out=np.empty((4, 5)))
+        self.refused("buffer 0: float32 [4, 5] expected, float32 [5, 4] given", a.T)
+        self.refused("buffer 0: float32 [4, 5] expected, float32 [20] given", a.ravel())
+        self.refused("buffer 0: float32 [4, 5] expected, float32 [] given", np.float32(1))
+        self.refused("buffer 0: float32 [4, 5] expected, >f [4, 5] given", a.astype(">f4"))
+        self.refused("buffer 0: float32 [4, 5] expected, bool [4, 5] given", a > 0)
+        self.refused("buffer 0: float32 [4, 5] expected, complex64 [4, 5] given", DLPack(a.astype("F")))
+        self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [1, 4] given", np.asfortranarray(a))
+        self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [-5, -1] given", a[::-1, ::-1])
+        self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [0, 1] given", np.broadcast_to(a[:1], (4, 5)))
+        fields = np.zeros((4, 5), [("v", "f"), ("flag", "u1")])["v"]
+        self.refused("buffer 0: float32 [4, 5] expected, =f [4, 5] given", fields)
+        self.refused("buffer 0: an array is needed, <class 'str'> given", "text", kind=TypeError)
+        self.refused("buffer 0: an array is needed, <class 'NoneType'> given", None, kind=TypeError)
+        self.refused("input 0 (x0) is missing", kind=TypeError)
+        self.refused("2 arrays given, the kernel takes 1; results go to out=", a, a, kind=TypeError)
+        self.refused("input x0 is given twice", a, x0=a, kind=TypeError)
+        self.refused("there is no input 'y'", a, y=a, kind=TypeError)
+        self.refused("out: 2 arrays given, 1 are needed", a, out=(a, a), kind=TypeError)
+
+    def test_read_only_outputs(self):
+        line = "buffer 1: float32 [4, 5] that may be written expected, a read-only one given"
+        frozen = np.zeros((4, 5), "f")
+        frozen.flags.writeable = False
+        self.refused(line, self.a, out=frozen)
+        self.refused(line, self.a, out=memoryview(bytes(80)).cast("f", (4, 5)))
+        self.refused(line, self.a, out=DLPack(frozen))
+        self.refused(line, self.a, out=DLPack(np.zeros((4, 5), "f"), legacy=True))
+        self.assertEqual(frozen.tobytes(), bytes(80))
+
+    def test_overlap_and_alignment(self):
+        memory = np.zeros(64, "f")
+        with self.assertRaises(opjit.Error):
+            self.k(memory[:20].reshape(4, 5), out=memory[1:21].reshape(4, 5))
+        bytes_ = np.zeros(96, "u1")
+        with self.assertRaises(opjit.Error) as caught:
+            self.k(bytes_[1:81].view("f").reshape(4, 5))
+        self.assertEqual(caught.exception.operator, "call")
+
+    def test_freed_memory(self):
+        view = memoryview(bytearray(80)).cast("f", (4, 5))
+        view.release()
+        with self.assertRaisesRegex(ValueError, "released"):
+            self.k(view)
+        # a call holds what it is given: it can't be resized or released meanwhile
+        memory = bytearray(80)
+        self.k(memoryview(memory).cast("f", (4, 5)))
+        memory.extend(b"x")
+
+    def test_bool(self):
+        mask = np.array([True, False, True])
+        got = run_mask(mask)
+        np.testing.assert_array_equal(got, np.array([5, 0, 5], "f"))
+
+    def test_tells(self):
+        self.assertEqual(repr(self.k), "opjit.Kernel(x0: float32 [4, 5] -> Outputs[0]: float32 [4, 5])")
+        self.assertIn("== lower", self.k.explain())
+        self.assertIn("%", self.k.ir)
+        self.assertEqual(set(self.k.info) >= {"name", "target", "level", "code_bytes", "compile_ms"}, True)
+        with self.assertRaises(TypeError):
+            opjit.Kernel()
+        if not self.k.info["interpreted"]:
+            self.assertIn("ret", self.k.asm)
+
+    def test_threads(self):
+        g = opjit.Graph()
+        kernels = [self.k, opjit.compile(g.input((300, 301)) * 3)]  # one keeps the GIL, one gives it away
+        failures = []
+
+        def work(seed):
+            try:
+                small, large = numbers(4, 5, seed=seed), numbers(300, 301, seed=seed)
+                for i in range(400):
+                    if not np.array_equal(kernels[0](small), small + 1):
+                        failures.append((seed, i))
+                    if i % 20 == 0 and not np.array_equal(kernels[1](large), large * 3):
+                        failures.append((seed, i))
+                    if i % 100 == 0:
+                        try:
+                            kernels[0](large)
+                            failures.append((seed, "taken"))
+                        except opjit.Error:
+                            pass
+            except Exception as e:
+                failures.append(e)
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+
+    def test_gil_is_released(self):
+        g = opjit.Graph()
+        a = np.ones((700, 700), "f")
+        k = opjit.compile(g.input(a.shape) @ a)
+        out = np.empty_like(a)
+        beats, done = [0], []
+
+        def call():
+            for _ in range(20):
+                k(a, out=out)
+            done.append(True)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(100)  # only who gives it away loses the GIL
+        try:
+            thread = threading.Thread(target=call)
+            thread.start()
+            while not done:
+                time.sleep(1e-4)
+                beats[0] += 1
+        finally:
+            sys.setswitchinterval(before)
+        thread.join()
+        self.assertGreater(beats[0], 5)
+
+    def test_no_growth(self):
+        def memory():
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        a, out, wrong = self.a, np.empty((4, 5), "f"), np.empty((4, 5))
+
+        def calls(count):
+            for i in range(count):
+                self.k(a, out=out)
+                self.k(a)
+                if i % 10 == 0:
+                    try:
+                        self.k(wrong)
+                    except opjit.Error:
+                        pass
+                    self.k(DLPack(a))
+        calls(2000)
+        gc.collect()
+        counts, before = [sys.getrefcount(x) for x in (a, out, wrong, self.k)], memory()
+        calls(100000)
+        gc.collect()
+        self.assertEqual([sys.getrefcount(x) for x in (a, out, wrong, self.k)], counts)
+        self.assertLess(memory() - before, 1 << 20)
+
+    def test_objects_are_freed(self):
+        """A kernel outlives its graph, and whatever is built is freed."""
+        def memory():
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def one(i):
+            g = opjit.Graph()
+            x = g.input((8, 8))
+            y = x @ np.full((8, 8), i % 2, "f") + opjit.tri(8, 8)
+            k = opjit.compile(y, interpret=True)
+            del g, x, y
+            return k
+        for i in range(300):
+            one(i)
+        before = memory()
+        for i in range(1000):
+            one(i)
+        self.assertLess(memory() - before, 2 << 20)
+        np.testing.assert_array_equal(one(1)(np.ones((8, 8), "f")), 8 + np.tri(8, dtype="f"))
+
+
+def run_mask(mask):
+    g = opjit.Graph()
+    m = g.input(mask.shape, "bool")
+    return opjit.compile(opjit.where(m, 5.0, 0.0))(mask)
+
+
+if __name__ == "__main__":
+    unittest.main()
