@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* once.c - stages that run once.  Part of expand, its last step: a stage that reads constants alone, or what such stages
  * store, and stores one temp, makes the same bytes at each call.  It is marked and moved to the front, and what other
- * stages read of it is kept.  Needs: scheduled loop form for a CPU.  Leaves: rule V22. */
+ * stages read of it is kept.  Of equal ones, which the steps of a recurrence have, one is left.  Needs: scheduled loop form for a CPU.  Leaves: rule V22. */
 #include "ir/passes/pass.h"
+
+#include <string.h>
 
 enum {
     MOST_GROWTH = 4,         /* what is kept, in bytes, for each byte that it is made of, */
@@ -124,11 +126,152 @@ static void keep(ir_func *f, ir_ref stage, const bool *made)
     opjit_rt_arena_rewind(&f->scratch, mark);
 }
 
+/* --- equal ones --------------------------------------------------------------------------------------------------- */
+
+/* Temps by the texts of the stages that make them, and what takes the place of those that are made again. */
+typedef struct merger {
+    ir_func *f;
+    struct {
+        const void *text; /* NULL: none */
+        size_t size;
+        uint32_t temp;
+    } *table; /* by hash */
+    uint32_t mask;
+    uint32_t *instead; /* by tensor: the one with the same bytes; 0: itself */
+    uint32_t *local;   /* by tensor: its number in the text at hand, if `group` is that one's */
+    uint32_t *group;
+    uint32_t now, locals;
+    rt_bytes text;
+} merger;
+
+/* Constants are known by their slots; what the stage itself writes, by where it is met first. */
+static void put_tensor(merger *m, uint32_t tensor, uint32_t own)
+{
+    const ir_tensor *t = &m->f->tensors[tensor];
+    const bool is_local = tensor == own || t->role == IR_SCRATCH;
+    if (t->role == IR_VIEW)
+        put_tensor(m, t->of, own);
+    if (m->group[tensor] != m->now) {
+        m->group[tensor] = m->now;
+        m->local[tensor] = m->locals++;
+    }
+    const uint32_t number = is_local || t->role == IR_VIEW ? m->local[tensor]
+                            : t->role == IR_CONSTANT       ? t->slot
+                            : m->instead[tensor] != 0      ? m->instead[tensor]
+                                                           : tensor;
+    const uint64_t fields[] = { t->role, t->type, t->rank, t->bytes, t->align, (uint64_t)t->offset, is_local, number };
+    opjit_rt_bytes_append(&m->text, fields, sizeof fields);
+    opjit_rt_bytes_append(&m->text, t->sizes, t->rank * sizeof t->sizes[0]);
+    opjit_rt_bytes_append(&m->text, t->strides, t->rank * sizeof t->strides[0]);
+}
+
+/* Appends what the stage does, whatever its nodes' numbers are. */
+static void put_stage(merger *m, ir_ref stage, uint32_t own)
+{
+    ir_func *f = m->f;
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    const ir_reach seen = opjit_ir_reach_one(f, stage);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node *n = ir_at(f, r);
+        const bool of_tensor = n->op == IR_LOAD || n->op == IR_STORE;
+        const bool of_node = n->ref != 0 && !of_tensor;
+        const uint64_t fields[] = { n->op, n->type, n->kind, n->hold, n->flags, n->block, n->vec, n->unroll, n->count,
+                                    n->imm, of_node ? opjit_ir_reach_place(&seen, n->ref) : 0,
+                                    n->body != 0 ? opjit_ir_reach_place(&seen, n->body) : 0,
+                                    n->next != 0 && r != stage ? opjit_ir_reach_place(&seen, n->next) : 0 };
+        opjit_rt_bytes_append(&m->text, fields, sizeof fields);
+        for (uint32_t i = 0; i < n->count; i++)
+            opjit_rt_bytes_u32(&m->text, opjit_ir_reach_place(&seen, ir_operand(f, r, i)));
+        if (of_tensor)
+            put_tensor(m, n->ref, own);
+    }
+    opjit_rt_arena_rewind(&f->scratch, mark);
+}
+
+/* Enters temp, whose stages the text is of.  Where others make the same bytes, their temp is taken instead. */
+static void find_equal(merger *m, uint32_t temp)
+{
+    uint32_t i = (uint32_t)opjit_rt_hash(m->text.data, m->text.size).lo & m->mask;
+    while (m->table[i].text != NULL &&
+           (m->table[i].size != m->text.size || memcmp(m->table[i].text, m->text.data, m->text.size) != 0))
+        i = (i + 1) & m->mask;
+    if (m->table[i].text != NULL) {
+        m->instead[temp] = m->table[i].temp < temp ? m->table[i].temp : 0; /* what a view shows is older than it */
+        return;
+    }
+    m->table[i].text = opjit_rt_arena_copy(&m->f->scratch, m->text.data, m->text.size, 1);
+    m->table[i].size = m->text.size;
+    m->table[i].temp = temp;
+    m->f->failed = m->f->failed || m->table[i].text == NULL;
+}
+
+static bool begin_merging(merger *m, ir_func *f, uint32_t stages)
+{
+    uint32_t size = 16;
+    while (size < 2 * stages)
+        size *= 2;
+    *m = (merger){ .f = f, .mask = size - 1 };
+    m->table = opjit_rt_arena_allocate(&f->scratch, size, sizeof *m->table);
+    m->instead = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    m->local = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    m->group = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    opjit_rt_bytes_init(&m->text, f->allocator);
+    f->failed = f->failed || m->table == NULL || m->instead == NULL || m->local == NULL || m->group == NULL;
+    return !f->failed;
+}
+
+/* The stages of one temp after the other, in the order in which the last of each comes. */
+static void merge_all(merger *m, const finder *s, const uint32_t *temps, uint32_t count)
+{
+    ir_func *f = m->f;
+    ir_ref *const stages = ARENA_ARRAY(&f->scratch, ir_ref, count);
+    uint32_t *const before = ARENA_ARRAY(&f->scratch, uint32_t, count); /* the stage of the same temp, + 1 */
+    uint32_t *const last = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    uint32_t *const seen = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    uint32_t at = 0;
+    f->failed = f->failed || stages == NULL || before == NULL || last == NULL || seen == NULL;
+    for (ir_ref r = f->failed ? 0 : f->body; r != 0 && !f->failed; r = ir_at(f, r)->next, at++) {
+        const uint32_t temp = temps[at];
+        stages[at] = r;
+        before[at] = last[temp];
+        last[temp] = at + 1;
+        if (temp == 0 || s->once[temp] < s->stores[temp] || ++seen[temp] < s->stores[temp])
+            continue;
+        m->text.size = 0;
+        m->locals = 0;
+        m->now++;
+        for (uint32_t k = at + 1; k != 0; k = before[k - 1])
+            put_stage(m, stages[k - 1], temp);
+        f->failed = f->failed || m->text.failed;
+        if (!f->failed)
+            find_equal(m, temp);
+    }
+}
+
+/* All that read such a temp read the other one. */
+static void end_merging(merger *m)
+{
+    ir_func *f = m->f;
+    opjit_rt_bytes_free(&m->text);
+    if (f->failed)
+        return;
+    for (ir_ref r = 1; r < f->node_count; r++)
+        if (f->nodes[r].op == IR_LOAD && m->instead[f->nodes[r].ref] != 0)
+            f->nodes[r].ref = m->instead[f->nodes[r].ref];
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        if (f->tensors[t].role == IR_VIEW && m->instead[f->tensors[t].of] != 0)
+            f->tensors[t].of = m->instead[f->tensors[t].of];
+}
+
+/* --- marking ------------------------------------------------------------------------------------------------------ */
+
 void opjit_ir_mark_once(ir_func *f)
 {
     finder s = { .f = f, .stage = 1 };
     block first = { 0 }, rest = { 0 };
     uint32_t count = 0, at = 0;
+    merger equal;
     ir_ref next;
     for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)
         count++;
@@ -138,10 +281,11 @@ void opjit_ir_mark_once(ir_func *f)
     uint32_t *const temps = ARENA_ARRAY(&f->scratch, uint32_t, count);
     bool *const made = ARENA_ARRAY(&f->scratch, bool, f->tensor_count);
     f->failed = f->failed || !s.stores || !s.once || !s.read || !temps || !made;
-    if (f->failed)
+    if (f->failed || !begin_merging(&equal, f, count))
         return;
     find_temps(&s, temps);
     find_once(&s, temps);
+    merge_all(&equal, &s, temps, count);
     for (ir_ref r = f->body; r != 0; r = next, at++) {
         const uint32_t temp = temps[at];
         next = ir_at(f, r)->next;
@@ -149,11 +293,14 @@ void opjit_ir_mark_once(ir_func *f)
             opjit_ir_block_add(f, &rest, r);
             continue;
         }
+        if (equal.instead[temp] != 0)
+            continue;
         f->nodes[r].flags |= IR_STAGE_ONCE;
         made[temp] = true;
         opjit_ir_block_add(f, &first, r);
         ir_took(f, IR_STEP_ONCE);
     }
+    end_merging(&equal);
     if (f->failed || first.first == 0)
         return;
     for (ir_ref r = rest.first; r != 0; r = ir_at(f, r)->next)
@@ -175,6 +322,23 @@ uint32_t opjit_ir_once_count(const ir_func *f)
     for (ir_ref r = f->body; is_marked(f, r); r = ir_at(f, r)->next)
         count++;
     return count;
+}
+
+opjit_status opjit_ir_take_once(const ir_func *f, ir_func *out, opjit_error *error)
+{
+    const uint32_t count = opjit_ir_once_count(f);
+    TRY(opjit_ir_copy(f, out, error));
+    out->nodes[f->sections[count - 1].stage].next = 0;
+    out->section_count = count;
+    return OPJIT_OK;
+}
+
+void opjit_ir_remove_once(ir_func *f)
+{
+    const uint32_t count = opjit_ir_once_count(f);
+    f->sections += count;
+    f->section_count -= count;
+    f->body = f->section_count > 0 ? f->sections[0].stage : 0;
 }
 
 void opjit_ir_drop_once(ir_func *f)
