@@ -390,6 +390,10 @@ uint32_t opjit_ir_once_count(const ir_func *f);
 /* Their text, and where what they store is kept: functions with equal ones can use the same kept memory.  After
  * opjit_ir_layout. */
 void opjit_ir_print_once(const ir_func *f, rt_bytes *out);
+/* Of a packed function that has some: a copy with these stages alone, for the same memory; the function without them,
+ * whose kept tensors are then stored by nobody. */
+opjit_status opjit_ir_take_once(const ir_func *f, ir_func *out, opjit_error *error);
+void opjit_ir_remove_once(ir_func *f);
 /* Makes them stages of each call.  Before opjit_ir_layout. */
 void opjit_ir_drop_once(ir_func *f);
 

@@ -288,7 +288,6 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     version_name(a, k->name, version, name);
     options.name = name;
     options.target = &a->targets[version];
-    options.once = false; /* its kernels keep no memory */
     TRY(opjit_fe_subject_hash(a->context, subject, &options, &key, error));
     TRY(opjit_fe_unit_new(a->context, subject, &options, key, &unit, error));
     out->unit = unit;
@@ -301,40 +300,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
             k->name);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                               &unit->program, error));
-    TRY(opjit_fe_graph_label(subject, &unit->graph, error));
-    return opjit_fe_meta_make(unit, &out->meta, error);
-}
-
-/* Copies the constants that are bound to the kernel, to where they stay or into its weights, each at a multiple of 64: a
- * stored graph holds the small ones only. */
-static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k, opjit_error *error)
-{
-    const opjit_kernel_meta *meta = shipped_meta(k, 0);
-    fe_graph graph = { 0 };
-    opjit_status status;
-
-    if (meta->constants == 0)
-        return OPJIT_OK;
-    k->constants = ARENA_ARRAY(&a->arena, codegen_data, meta->constants);
-    if (k->constants == NULL)
-        return opjit_rt_no_memory(error);
-    opjit_rt_arena_init(&graph.arena, &a->context->core->allocator);
-    status = opjit_fe_graph_read(a->context, subject, false, &graph, error);
-    for (uint32_t i = 0; status == OPJIT_OK && i < meta->constants; i++) {
-        const fe_buffer *constant = &graph.constants[i];
-        rt_bytes *const weights = &k->outputs[OPJIT_ARTIFACT_WEIGHTS];
-        k->constants[i].bytes = constant->bytes;
-        if (a->weights_apart) {
-            opjit_rt_bytes_append(weights, constant->data, (size_t)constant->bytes);
-            opjit_rt_bytes_align(weights, OPJIT_WORKSPACE_ALIGNMENT);
-        } else {
-            k->constants[i].data = opjit_rt_arena_copy(&a->arena, constant->data, (size_t)constant->bytes, 1);
-        }
-        if (weights->failed || (!a->weights_apart && k->constants[i].data == NULL))
-            status = opjit_rt_no_memory(error);
-    }
-    opjit_fe_graph_free(&graph);
-    return status;
+    return opjit_fe_graph_label(subject, &unit->graph, error);
 }
 
 static uint64_t workspace_of(const fe_version *version)
@@ -372,14 +338,16 @@ static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, c
     k->versions = ARENA_ARRAY(&a->arena, fe_version, a->target_count);
     if (k->versions == NULL)
         return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < a->target_count; i++) {
+    for (uint32_t i = 0; i < a->target_count; i++)
         TRY(make_version(a, subject, *options, k, i, &k->versions[i], error));
+    TRY(opjit_fe_artifact_constants(a, subject, k, error));
+    for (uint32_t i = 0; i < a->target_count; i++) {
+        TRY(opjit_fe_meta_make(k->versions[i].unit, &k->versions[i].meta, error));
         const uint64_t needed = workspace_of(&k->versions[i]);
         k->workspace = needed > k->workspace ? needed : k->workspace;
     }
     agree_on_aliases(k, a->target_count);
-    TRY(opjit_fe_artifact_arguments(&a->arena, k, error));
-    return copy_constants(a, subject, k, error);
+    return opjit_fe_artifact_arguments(&a->arena, k, error);
 }
 
 static opjit_status grow(opjit_artifact *a, opjit_error *error)

@@ -26,7 +26,8 @@ typedef struct fe_argument {
 typedef struct fe_shipped {
     char name[ARTIFACT_NAME_MOST + 1];
     fe_version *versions; /* one per target of the artifact */
-    codegen_data *constants;
+    codegen_data *constants; /* that any version reads at each call, and what versions made of constants once */
+    uint32_t constant_count;
     fe_argument *arguments; /* inputs, outputs, parameters */
     uint64_t workspace;               /* bytes that suffice for every version */
     rt_bytes outputs[ARTIFACT_KINDS]; /* made when first requested, WEIGHTS when it is added; empty: not yet */
@@ -78,6 +79,10 @@ opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, uns
                                opjit_error *error);
 /* artifact.c: whether C, C++ or their libraries use or reserve the name. */
 bool opjit_fe_artifact_is_taken(const char *name);
+/* once.c: with all versions' programs, runs what runs once and makes k->constants, and all versions' buffers, slots and
+ * weights accordingly. */
+opjit_status opjit_fe_artifact_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k,
+                                         opjit_error *error);
 /* names.c: the arguments' names in C. */
 opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error);
 /* check.c: NAME_runs_here and the includes that it needs. */

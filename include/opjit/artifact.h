@@ -53,7 +53,8 @@ typedef struct opjit_artifact_options {
 } opjit_artifact_options;
 #define OPJIT_ARTIFACT_OPTIONS_INIT { sizeof(opjit_artifact_options), 0, NULL, NULL, 0, 0 }
 
-/* The constants that a kernel reads are no part of the object, but an output of their own (OPJIT_ARTIFACT_WEIGHTS).  A
+/* The constants that a kernel reads, or what was made of them when it was added, are no part of the object, but an
+ * output of their own (OPJIT_ARTIFACT_WEIGHTS), which belongs to that object alone: targets differ in what is made.  A
  * kernel that has such takes a pointer to these bytes, at a multiple of 64, behind its parameters: const void *weights;
  * of NAME_packed it is the last of the buffers.  For CPUs, and not for libraries (UNSUPPORTED).  Since 0.1. */
 #define OPJIT_ARTIFACT_WEIGHTS_APART 1u

@@ -72,6 +72,8 @@ static opjit_status make(const opjit_kernel *k, program *p, size_t size, opjit_e
         for (uint32_t i = 0; i < k->buffers; i++)
             buffers[i] = k->slots[i].constant;
         buffers[k->buffers] = p->kept;
+        if (k->hooks.zeroed)
+            memset(p->kept, 0, size);
         status = run_once(p, buffers, workspace, error);
     }
     opjit_rt_release(a, workspace, needed);
@@ -90,4 +92,9 @@ opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, opjit_erro
         return make(k, p, (size_t)size, error);
     p->kept = older->kept;
     return OPJIT_OK;
+}
+
+const void *opjit_rt_kernel_kept(const opjit_kernel *kernel)
+{
+    return atomic_load(&kernel->active)->kept;
 }

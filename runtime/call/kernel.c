@@ -281,14 +281,14 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
                  ? opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{constant_count}: {%u}, the image has %u",
                                    constant_count, p->meta->constants)
                  : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
+    if (status == OPJIT_OK && hooks != NULL)
+        k->hooks = *hooks;
     if (status == OPJIT_OK && (hooks == NULL || !hooks->unbound))
         status = keep(k, p, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);
         return status;
     }
-    if (hooks != NULL)
-        k->hooks = *hooks;
     k->pointers = pointers_of(k, k->hooks.customs);
     if (times != NULL)
         k->times = *times;

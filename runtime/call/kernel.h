@@ -28,6 +28,7 @@ typedef struct rt_kernel_hooks {
     rt_hash key;                 /* that it was compiled for; 0: none */
     uint64_t compile_id;         /* opjit_event's */
     bool from_disk;              /* reported in the kernel's info */
+    bool zeroed;                 /* what is kept is zero where nothing is stored: padding between and in tensors */
     bool unbound;                /* never called, only a base of opjit_rt_kernel_bind: constants may be NULL */
 } rt_kernel_hooks;
 
@@ -71,6 +72,8 @@ void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count
 opjit_event opjit_rt_kernel_event(const opjit_kernel *kernel, opjit_event_kind kind, opjit_event_subject subject);
 /* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
+/* What the stages that run once made, of the metadata's kept_size; NULL: there are none. */
+const void *opjit_rt_kernel_kept(const opjit_kernel *kernel);
 /* Whether its images still pass the check that they passed when they were loaded. */
 bool opjit_rt_kernel_is_whole(const opjit_kernel *kernel);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_once.c - products with constants: kernels keep a packed copy of these, made once, and write the bytes that a
  * kernel writes to which the same factor is given at each call. */
+#define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <opjit/artifact.h>
 #include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
 
@@ -23,20 +26,26 @@ typedef struct product {
 enum { MOST = 64 * 300 };
 static _Alignas(64) float a[MOST], b[2][MOST], out[2][MOST];
 
-static opjit_kernel *compile(const product *p, const void *constant, uint32_t flags)
+static opjit_graph *describe(opjit_context *in, const product *p, const void *constant)
 {
     const uint32_t of_a[] = { p->rows, p->length };
     const uint32_t of_b[] = { p->turned ? p->columns : p->length, p->turned ? p->length : p->columns };
     const uint64_t bytes = (uint64_t)p->columns * p->length * (p->type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
-    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_kernel *kernel;
     opjit_graph *g;
-    options.flags = flags;
-    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_graph_create(in, &g, &error), OPJIT_OK);
     const opjit_tensor x = opjit_graph_input(g, "a", p->type, 2, of_a);
     const opjit_tensor y = constant == NULL ? opjit_graph_input(g, "b", p->type, 2, of_b)
                                             : opjit_graph_constant(g, p->type, 2, of_b, constant, bytes, 0);
     opjit_graph_output(g, "y", opjit_graph_relu(g, opjit_graph_matrix_multiply(g, x, y, 0, p->turned)));
+    return g;
+}
+
+static opjit_kernel *compile(const product *p, const void *constant, uint32_t flags)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_graph *const g = describe(context, p, constant);
+    opjit_kernel *kernel;
+    options.flags = flags;
     ck_assert_msg(opjit_graph_compile(g, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
     opjit_graph_destroy(g);
     return kernel;
@@ -118,6 +127,107 @@ START_TEST(same_bytes)
 }
 END_TEST
 
+/* An artifact with the product as its one kernel, and that kernel's output of the kind. */
+static opjit_artifact *ahead(opjit_context *in, const product *p, const char *const *targets, uint32_t count,
+                             uint32_t flags, opjit_artifact_kind kind, const void **data, uint64_t *bytes)
+{
+    opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_compile_options compiled = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_graph *const g = describe(in, p, b[0]);
+    const DML_GRAPH_DESC *desc;
+    opjit_artifact *artifact;
+    options.targets = targets;
+    options.target_count = count;
+    options.flags = flags;
+    compiled.name = "product";
+    ck_assert_int_eq(opjit_graph_get_desc(g, &desc, &error), OPJIT_OK);
+    ck_assert_msg(opjit_artifact_create(in, &options, &artifact, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_artifact_add_graph(artifact, desc, &compiled, &error) == OPJIT_OK, "%s", error.message);
+    opjit_graph_destroy(g);
+    ck_assert_msg(opjit_artifact_get(artifact, 0, kind, data, bytes, &error) == OPJIT_OK, "%s", error.message);
+    return artifact;
+}
+
+/* What is made once lies in the library, and the factor does not. */
+START_TEST(same_ahead)
+{
+    static const char *const targets[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+    static const product p = { 64, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    const uint32_t count = _i == 0 ? 0 : 3;
+    char path[] = "/tmp/opjit-once-XXXXXX";
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_kernel *reference = compile(&p, NULL, 0), *kernel;
+    opjit_library *library;
+    const void *data;
+    uint64_t bytes;
+    opjit_artifact *const artifact = ahead(context, &p, targets, count, 0, OPJIT_ARTIFACT_SHARED, &data, &bytes);
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_uint_eq((uint64_t)write(file, data, bytes), bytes);
+    close(file);
+    ck_assert_msg(opjit_library_open(context, path, &library, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_library_find(library, "product", &kernel, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    ck_assert_uint_eq(info.kept_bytes, 0);
+    ck_assert_uint_ge(info.buffer_count, 3); /* b, packed for each version or for several of them */
+    for (uint32_t i = 2; i < info.buffer_count; i++)
+        ck_assert_uint_eq(info.buffers[i].dtype, DML_TENSOR_DATA_TYPE_UINT8);
+    call(reference, b[0], out[0]);
+    check_call(kernel, "ahead");
+    opjit_kernel_release(kernel);
+    opjit_library_close(library);
+    opjit_artifact_destroy(artifact);
+    opjit_kernel_release(reference);
+    unlink(path);
+}
+END_TEST
+
+/* For targets that this CPU does not run, and without code generation, the interpreter makes it. */
+START_TEST(interpreted_ahead)
+{
+    static const char *const targets[] = { "cpu:x86-64-v2", "cpu:neoverse-v1" };
+    static const product p = { 64, 40, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *without;
+    const void *data[2];
+    uint64_t bytes[2];
+    options.codegen_path = "/nowhere/libopjit-codegen.so";
+    ck_assert_int_eq(opjit_context_create(&options, &without, &error), OPJIT_OK);
+    opjit_artifact *artifacts[2];
+    for (int i = 0; i < 2; i++)
+        artifacts[i] = ahead(i == 0 ? context : without, &p, &targets[_i], 1, OPJIT_ARTIFACT_WEIGHTS_APART,
+                             OPJIT_ARTIFACT_WEIGHTS, &data[i], &bytes[i]);
+    ck_assert_uint_ge(bytes[0], (uint64_t)p.columns * p.length * 4);
+    ck_assert_uint_eq(bytes[0], bytes[1]);
+    ck_assert_int_eq(memcmp(data[0], data[1], bytes[0]), 0);
+    ck_assert_int_ne(memcmp(data[0], b[0], sizeof(float) * p.columns * p.length), 0);
+    for (int i = 0; i < 2; i++)
+        opjit_artifact_destroy(artifacts[i]);
+    opjit_context_destroy(without);
+}
+END_TEST
+
+/* Two products with one factor: its packed copy is made, and kept, for both. */
+START_TEST(equal_ones)
+{
+    static const product p = { 64, 64, 300, true, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    const uint32_t of_a[] = { 64, 300 }, of_b[] = { 64, 300 };
+    opjit_kernel *kernel, *one = compile(&p, b[0], 0);
+    opjit_graph *g;
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    const opjit_tensor x = opjit_graph_input(g, "a", p.type, 2, of_a);
+    const opjit_tensor y = opjit_graph_constant(g, p.type, 2, of_b, b[0], sizeof(float) * 64 * 300, 0);
+    const opjit_tensor first = opjit_graph_matrix_multiply(g, x, y, 0, 1);
+    const opjit_tensor again = opjit_graph_matrix_multiply(g, opjit_graph_relu(g, x), y, 0, 1);
+    opjit_graph_output(g, "y", opjit_graph_relu(g, opjit_graph_add(g, first, again)));
+    ck_assert_msg(opjit_graph_compile(g, NULL, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    opjit_graph_destroy(g);
+    ck_assert_uint_eq(kept_bytes(kernel), kept_bytes(one));
+    opjit_kernel_release(kernel);
+    opjit_kernel_release(one);
+}
+END_TEST
+
 /* Words of four bytes, less zero points, and sums over columns: K is a multiple of four, or not. */
 START_TEST(bytes)
 {
@@ -184,6 +294,9 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, same_bytes, 0, 7);
+    tcase_add_loop_test(tcase, same_ahead, 0, 2);
+    tcase_add_loop_test(tcase, interpreted_ahead, 0, 2);
+    tcase_add_test(tcase, equal_ones);
     tcase_add_loop_test(tcase, bytes, 0, 2);
     tcase_add_test(tcase, small_constants);
     tcase_add_test(tcase, interpreted);
