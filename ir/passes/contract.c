@@ -263,6 +263,18 @@ static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_ta
     return given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
 }
 
+/* Whether a copy of the columns can be kept, so that it costs no call anything. */
+static bool is_kept(contraction *c)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
+    if (!c->r->once || c->r->is_step || s->dimension < 0 || c->bytes % 4 != 0) /* a partial word is stored apart */
+        return false;
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
+    const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
+    return from > 0 && opjit_ir_may_keep(bytes, from);
+}
+
 bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target)
 {
     ir_func *f = r->f;
@@ -277,10 +289,12 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
     if (!find_sides(c, lanes))
         return false;
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
+    /* One row, and columns that are copied once: all is read element by element, under whatever conditions. */
+    const bool copied = c->side[CONTRACT_ROWS].dimension < 0 && ir_is_float((ir_type)c->def.type) && is_kept(c);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
         const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
         const ir_ref factor = ir_operand(f, pair, c->side[i].factor);
-        if (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX))
+        if (!copied && (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX)))
             return false;
     }
     return true;
@@ -310,18 +324,6 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     columns->shared = columns->packed && !c->r->is_step &&
                       (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
     return opjit_ir_contract_write(c, stages);
-}
-
-/* Whether a copy of the columns can be kept, so that it costs no call anything. */
-static bool is_kept(contraction *c)
-{
-    const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
-    if (!c->r->once || c->r->is_step || s->dimension < 0 || c->bytes % 4 != 0) /* a partial word is stored apart */
-        return false;
-    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
-    const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
-    return from > 0 && opjit_ir_may_keep(bytes, from);
 }
 
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)

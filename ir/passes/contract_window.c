@@ -393,21 +393,23 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     return true;
 }
 
-/* Whether the windows' factor is constants that a product of matrices keeps a copy of: two coordinates that it moves
- * with (directions and gates of a recurrent network) are then no reason to copy them at each call. */
-static bool is_kept(const window *w)
+/* Whether the factor is constants that a product of matrices keeps a copy of: two coordinates that it moves with
+ * (directions and gates of a recurrent network) are then no reason to copy them at each call. */
+static bool is_kept(const window *w, uint32_t factor)
 {
     const place_rows_of *r = w->c.r;
-    return r->once && opjit_ir_constant_bytes(w->c.f, r->sources, w->values[w->factor]) > 0;
+    return r->once && opjit_ir_constant_bytes(w->c.f, r->sources, w->values[factor]) > 0;
 }
 
 /* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
     const bool taps = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
-    const bool slides = taps || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w));
+    const bool slides = taps || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
+    if (w->single && w->groups == 1 && positions == 1 && is_kept(w, 1 - w->factor)) /* one row, as fast as memory */
+        return false;
     return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
 }
 
