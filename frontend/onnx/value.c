@@ -21,15 +21,19 @@ opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count)
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
-void *opjit_onnx_memory(onnx_import *m, uint64_t bytes)
+/* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
+static void *at_line(onnx_import *m, uint8_t *memory)
 {
-    /* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
-    uint8_t *const memory = bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64);
     if (memory == NULL) {
         opjit_rt_no_memory(m->error);
         return NULL;
     }
     return memory + (64 - (uintptr_t)memory % 64) % 64;
+}
+
+void *opjit_onnx_memory(onnx_import *m, uint64_t bytes)
+{
+    return at_line(m, bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64));
 }
 
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
@@ -48,7 +52,8 @@ const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
         v->data = t->raw.data;
         return v->data;
     }
-    void *const copy = opjit_onnx_memory(m, bytes);
+    /* Not zeroed first: checked, so that all of it is written. */
+    void *const copy = at_line(m, bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_reserve(m->arena, (size_t)bytes + 64));
     if (copy != NULL) {
         opjit_onnx_elements(t, copy);
         opjit_onnx_copied(m->files, t->raw);

@@ -133,7 +133,7 @@ static rt_arena_block *arena_block(rt_arena *arena, size_t size)
     }
     if (capacity < size)
         capacity = size;
-    block = opjit_rt_allocate(arena->allocator, sizeof *block + capacity, ARENA_ALIGNMENT);
+    block = opjit_rt_allocate_data(arena->allocator, sizeof *block + capacity, ARENA_ALIGNMENT);
     if (block != NULL)
         block->capacity = capacity;
     return block;
@@ -169,6 +169,13 @@ void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size)
     void *memory = arena_take(arena, count, size, &bytes);
 
     return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
+
+void *opjit_rt_arena_reserve(rt_arena *arena, size_t size)
+{
+    size_t bytes;
+
+    return arena_take(arena, 1, size, &bytes);
 }
 
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size)

@@ -111,6 +111,7 @@ void opjit_rt_arena_free(rt_arena *arena);
 size_t opjit_rt_arena_bytes(const rt_arena *arena); /* bytes it holds from the allocator */
 /* Zeroed, 16-byte aligned; NULL: no memory, or count * size overflows. */
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size);
+void *opjit_rt_arena_reserve(rt_arena *arena, size_t size); /* likewise, but not zeroed */
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* aligned likewise */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
 /* A position to return to.  Rewinding frees everything allocated since, and nothing older. */

@@ -164,7 +164,12 @@ START_TEST(arena_fails_and_recovers)
             ck_assert_uint_eq((uintptr_t)memory % 16, 0);
             ck_assert(memory[0] == 0 && memcmp(memory, memory + 1, sizes[i] - 1) == 0);
             memset(memory, 0xff, sizes[i]);
+            unsigned char *bare = opjit_rt_arena_reserve(&arena, sizes[i]);
+            ck_assert(bare != NULL || fail_at != 0);
+            ck_assert_uint_eq((uintptr_t)bare % 16, 0);
+            ck_assert(bare == NULL || bare >= memory + sizes[i] || bare + sizes[i] <= memory);
         }
+        ck_assert_ptr_null(opjit_rt_arena_reserve(&arena, SIZE_MAX));
         ck_assert_ptr_null(opjit_rt_arena_allocate(&arena, SIZE_MAX / 2, 3));
         ck_assert_ptr_null(opjit_rt_arena_allocate(&arena, SIZE_MAX, 1));
         ck_assert_ptr_null(opjit_rt_arena_string(&arena, "x", SIZE_MAX));
