@@ -22,6 +22,8 @@ enum {
     STREAM_LEAST = 512,         /* if they are longer than this, */
     STREAM_MOST = 4096,         /* and shorter than this (bytes) */
     AT_ONCE = 4, /* steps of a column between a load and a store of its result */
+    MOST_TAPS = 25, /* of a window whose steps are one expression */
+    MOST_STRIDE = 4,
 };
 
 typedef struct column_stage {
@@ -37,26 +39,60 @@ typedef struct column_stage {
     ir_ref at[9];                         /* the row's coordinates, 0 for the others */
     ir_ref first;                         /* column of the tile */
     uint32_t row, total;                  /* scratch; total 0: there is one block, or the order does not matter */
+    bool windows;                         /* as a pool reads: all steps are one expression */
 } column_stage;
 
 /* --- decide ------------------------------------------------------------------------------------------------------- */
 
-/* Whether what the definition itself reads from memory moves by 0 or 1 element from column to column. */
-static bool reads_neighbours(const column_stage *s)
+/* What an index is within bounds that are numbers: those of a tensor, where what is outside is not chosen. */
+static ir_ref without_bounds(const ir_func *f, ir_ref index)
+{
+    const ir_node *n = ir_at(f, index);
+    bool numbers = n->op == IR_IMIN || n->op == IR_IMAX || n->op == IR_CLAMP;
+    for (uint32_t i = 1; i < n->count && numbers; i++)
+        numbers = ir_is_index_const(f, ir_operand(f, index, i));
+    return numbers ? without_bounds(f, ir_operand(f, index, 0)) : index;
+}
+
+/* Elements that the load moves by from column to column, -1: not by a number; through a window up to its bounds. */
+static int64_t step_of(column_stage *s, ir_ref load)
 {
     ir_func *f = s->f;
-    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension);
+    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension), k = opjit_ir_reduced(f, s->statement);
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    int64_t all = 0, factor, part;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        ir_ref index = ir_operand(f, load, d);
+        if (opjit_ir_uses(f, index, var) && opjit_ir_uses(f, index, k)) {
+            s->windows = true;
+            index = without_bounds(f, index);
+        }
+        if (!opjit_ir_factor(f, index, var, &factor) || !checked_muli(factor, (int64_t)t->strides[d], &part) ||
+            !checked_addi(all, part, &all))
+            return -1;
+    }
+    return all;
+}
+
+/* Whether what the definition itself reads from memory moves by 0 or 1 element from column to column; through windows,
+ * by a few. */
+static bool reads_neighbours(column_stage *s)
+{
+    ir_func *f = s->f;
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
-    for (uint32_t k = 0; k < seen.count; k++) {
-        const ir_ref r = seen.nodes[k];
-        const ir_node *n = ir_at(f, r);
+    int64_t most = 1;
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const ir_node *n = ir_at(f, seen.nodes[i]);
         if (n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
             continue;
-        int64_t step;
-        if (!opjit_ir_step(f, r, var, &step) || (step != 0 && step != 1))
+        const int64_t step = step_of(s, seen.nodes[i]);
+        if (step < 0)
             return false;
+        most = step > most ? step : most;
     }
-    return seen.nodes != NULL;
+    s->windows = s->windows && s->def.kind != IR_DOT && s->along < 0 && s->length <= MOST_TAPS &&
+                 s->length <= (int64_t)s->def.block;
+    return seen.nodes != NULL && most <= (s->windows ? MOST_STRIDE : 1);
 }
 
 /* The columns of a tile: all, or a divisor; 0: none fits. */
@@ -288,6 +324,21 @@ static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
         add_output(s, list, result, j, at);
 }
 
+/* All steps of every column, each in one expression. */
+static void add_windows(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    block of_j;
+    const ir_ref j = add_columns(s, list, &of_j);
+    ir_ref sum = opjit_ir_const(f, (ir_type)s->def.type, opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind));
+    s->in.loops[s->in.loop_count] = j;
+    s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
+    for (int64_t k = 0; k < s->length; k++)
+        sum = step(s, sum, value_at(s, &of_j, opjit_ir_index(f, k), j));
+    s->in.loop_count--;
+    add_result(s, &of_j, sum, j);
+}
+
 /* Does one step of every column after the other, and stores each: after it, or before. */
 static void add_running(column_stage *s, block *list)
 {
@@ -317,6 +368,10 @@ static void add_tile(column_stage *s, block *list)
 {
     ir_func *f = s->f;
     block inside;
+    if (s->windows) {
+        add_windows(s, list);
+        return;
+    }
     if (s->total != 0) {
         add_blocks(s, list);
     } else {
@@ -361,7 +416,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const int64_t least = PIECE_BYTES / size / s.columns / (inner ? s.tiles : 1) / s.length + 1;
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
-    s.row = scratch_row(&s);
+    s.row = s.windows ? 0 : scratch_row(&s);
     if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > s.def.block &&
         s.along < 0)
         s.total = scratch_row(&s);

@@ -71,6 +71,21 @@ static bool is_repeated(const ir_func *f, ir_ref statement, ir_ref load)
     return false;
 }
 
+/* Whether an index of the load moves with what the item reduces and with one of its coordinates. */
+static bool is_window(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_ref k = opjit_ir_reduced(f, statement);
+    for (uint32_t i = 0; k != 0 && i < ir_at(f, load)->count; i++) {
+        const ir_ref index = ir_operand(f, load, i);
+        if (!opjit_ir_uses(f, index, k))
+            continue;
+        for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++)
+            if (opjit_ir_uses(f, index, opjit_ir_coordinate(f, statement, d)))
+                return true;
+    }
+    return false;
+}
+
 static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
 {
     return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
@@ -103,7 +118,8 @@ static void add_site(placer *p, item *reader, ir_ref load)
                  .def = p->item_of[root] - 1,
                  .identity = own,
                  .repeated = is_repeated(f, reader->statement, load),
-                 .unsafe = !opjit_ir_in_bounds(f, load) };
+                 .unsafe = !opjit_ir_in_bounds(f, load),
+                 .window = is_window(f, reader->statement, load) };
     if (tensor != root) {
         const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
         s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);
@@ -193,6 +209,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->divided = d->divided || s->divided;
     d->opaque = d->opaque || s->opaque;
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
+    d->in_windows = d->in_windows || s->window;
     d->is_stepped = d->is_stepped || (p->items[reader].recurrence != 0 && d->recurrence == 0);
 }
 
@@ -211,6 +228,19 @@ static void note_root(item *d, const site *s, const item *reader)
     d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
 }
 
+/* Whether it alone reads a sum of products, at its own coordinates, or what ends one. */
+static bool ends_product(const placer *p, const item *x)
+{
+    bool ends = false;
+    for (uint32_t i = 0; i < x->site_count && opjit_ir_reduced(p->f, x->statement) == 0; i++) {
+        const site *s = &p->sites[x->first_site + i];
+        const item *d = &p->items[s->def];
+        const bool product = opjit_ir_reduced(p->f, d->statement) != 0 && ir_at(p->f, d->statement)->kind == IR_DOT;
+        ends = ends || (s->identity && d->same && d->aligned && (product || d->ends_product));
+    }
+    return ends;
+}
+
 static bool gets_memory(const item *d, uint32_t reader_instances)
 {
     const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
@@ -218,6 +248,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
         return true;
     if (d->is_stepped && (d->weight > 0 || !d->plain))
         return true; /* it would be computed again in each step */
+    if (d->in_windows && d->ends_product)
+        return true; /* instead of the products, which need none then */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
@@ -302,8 +334,10 @@ void opjit_ir_materialize(placer *p)
         if (ir_is_definition(f, x->statement))
             p->item_of[ir_at(f, x->statement)->ref] = i + 1;
     }
-    for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t i = 0; i < p->count; i++) {
         weigh_item(p, &p->items[i]);
+        p->items[i].ends_product = !p->threads && ends_product(p, &p->items[i]);
+    }
     for (uint32_t i = p->count; i-- > 0;)
         decide(p, i);
     for (uint32_t i = 0; i < p->count; i++)

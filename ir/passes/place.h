@@ -10,6 +10,7 @@ typedef struct site {
     ir_ref load;
     uint32_t def; /* item */
     bool identity, unsafe, repeated, divided, opaque;
+    bool window; /* an index moves with what the reader reduces and with a coordinate: elements are read again */
 } site;
 
 /* A DEF or YIELD, and facts about its readers, all of which come after it. */
@@ -27,6 +28,8 @@ typedef struct item {
     bool temp, is_root; /* gets memory; gets a stage */
     bool is_stepped;    /* a recurrence reads it, and it is outside of it */
     bool is_viewed;     /* it is read through a view */
+    bool in_windows;    /* it is read so */
+    bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
 
