@@ -29,6 +29,7 @@ typedef struct nest {
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
     block body;                            /* of the new stage */
     bool tiled; /* tile.c: the inner loop's position and the one before it are walked in tiles */
+    bool narrow; /* tiles are rows of a few columns, all of them in one loop */
     bool threads; /* a GPU: caches that all threads share replace tiles */
     bool plain; /* and only loads depend on the position: tiles that can be transposed in registers */
     ir_ref outer_var, row_var, inner_var;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile.c - inputs that are stored across the output: tiles instead of columns.  Part of collapse: reorders its nest,
- * and makes the loops.
+/* tile.c - inputs that are stored across the output: tiles instead of columns; rows of a few elements, as rows and
+ * columns of a loop of their own.  Part of collapse: reorders its nest, and makes the loops.
  *
  * A row of the output reads one element from each of many lines of such an input, and the next row reads the elements
  * beside them, when the lines may have left the cache.  So the two coordinates are walked in tiles: a few lines of
@@ -18,6 +18,7 @@ enum {
     WAYS = 8,              /* lines at one set of the first cache, on most machines */
     WAY = 4096,            /* bytes from one line of a set to the next */
     WORTH_BYTES = 4096,    /* of output: less stays in the cache in any order */
+    NARROW_COLUMNS = 4,    /* rows that code generation stores in turn, a vector of each column's at a time */
 };
 
 /* The position of the coordinate in which some input has its smallest stride, if that isn't the output's; count:
@@ -75,6 +76,21 @@ static int64_t band_width(const nest *n, int64_t rows)
     return width;
 }
 
+/* Whether rows are of a few elements that lie along columns of the input, and the parallel loop over all of them would
+ * take the rows' coordinate apart, so that neighbours were not seen. */
+static bool is_narrow(const nest *n, uint32_t across)
+{
+    const uint32_t last = n->count - 1;
+    if (across + 1 != last || n->root_count > 0 || n->extents[n->order[last]] > NARROW_COLUMNS ||
+        n->extents[n->order[across]] < line_elements(n))
+        return false;
+    for (uint32_t i = 0; i < n->load_count; i++)
+        for (uint32_t k = 0; k + 1 < last; k++)
+            if (!opjit_ir_nest_joins(n, ir_at(n->f, n->loads[i])->ref, n->order[k], n->order[k + 1]))
+                return true;
+    return false;
+}
+
 bool opjit_ir_tile(nest *n)
 {
     if (n->threads || n->count < 2 || !n->regular)
@@ -84,8 +100,9 @@ bool opjit_ir_tile(nest *n)
         return false;
     const uint32_t d = n->order[across];
     n->plain = n->root_count == 0 && n->extents[n->order[last]] >= LEAST_COLUMNS;
+    n->narrow = is_narrow(n, across);
     const int64_t elements = n->extents[d] * n->extents[n->order[last]];
-    if (elements * (IR_LINE / line_elements(n)) <= (n->plain ? TRANSPOSE_BYTES : WORTH_BYTES))
+    if (!n->narrow && elements * (IR_LINE / line_elements(n)) <= (n->plain ? TRANSPOSE_BYTES : WORTH_BYTES))
         return false;
     for (uint32_t k = across; k + 1 < last; k++)
         n->order[k] = n->order[k + 1];
@@ -117,7 +134,7 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
     const int64_t rows = n->extents[n->order[n->inner]], columns = n->extents[n->order[n->inner + 1]];
-    const int64_t width = band_width(n, rows), length = tile_length(n);
+    const int64_t width = n->narrow ? rows : band_width(n, rows), length = tile_length(n);
     const int64_t outer = opjit_ir_nest_extent(n, 0, n->inner), bands = (rows + width - 1) / width;
     const uint64_t band_bytes = (uint64_t)(width < rows ? width : rows) * (uint64_t)columns * (uint64_t)IR_LINE;
     const uint64_t bytes = band_bytes / (uint64_t)line_elements(n) * (n->inner > 0 ? (uint64_t)bands : 1);
@@ -127,9 +144,11 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_ref band = stage != 0 ? ir_at(f, stage)->ref : 0, row_lo, row_hi, lo = zero, hi = opjit_ir_index(f, columns);
     if (stage == 0)
         return 0;
-    if (n->inner > 0) {
+    if (n->inner > 0 && !n->narrow) {
         *out_top = nested_for(f, &around, zero, opjit_ir_index(f, bands));
         band = *out_top != 0 ? ir_at(f, *out_top)->ref : 0;
+    } else if (n->inner > 0) {
+        band = zero;
     }
     ir_ref top = 0;
     if (columns > length && !f->failed) {
@@ -139,7 +158,7 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     bounds(f, band, width, rows, &row_lo, &row_hi);
     const ir_ref row = nested_for(f, &around, row_lo, row_hi);
     *out_loop = nested_for(f, &around, lo, hi);
-    if (n->inner == 0)
+    if (n->inner == 0 || n->narrow)
         *out_top = top != 0 ? top : row;
     n->row_var = ir_at(f, row)->ref;
     return stage;
