@@ -43,8 +43,6 @@ static void declare_scratch(window *w)
     }
     if (!w->alone)
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
-    else if (!w->direct_results)
-        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ 1, w->totals }, 0);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
 
