@@ -244,6 +244,15 @@ typedef struct fe_program {
     double lower_ms, passes_ms;
 } fe_program;
 
+/* Nodes of the graph, as its description counts them, that a stage computes; of many, some. */
+#define FE_ORIGINS_MOST 64u
+typedef struct fe_origins {
+    uint32_t nodes[FE_ORIGINS_MOST], count; /* ascending */
+} fe_origins;
+/* By stage of the finished function of the graph, into *out (origin.c). */
+opjit_status opjit_fe_origins_find(const fe_graph *graph, const ir_func *f, rt_arena *arena, fe_origins *out,
+                                   opjit_error *error);
+
 typedef void (*fe_trace)(void *user, const char *pass, const ir_func *f);
 /* trace is called with the last variant after lowering and after every pass; may be NULL. */
 opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,

@@ -123,6 +123,8 @@ typedef struct ir_tensor {
                                            memory, by opjit_ir_layout */
     uint32_t fed_by;                    /* VALUE: a state; the tensor that it is in the step after; 0: none */
     uint32_t feeds;                     /* VALUE: the state that is this in the next step; 0: none */
+    uint32_t origin;                    /* the graph's node that defines it, counted from 1; 0: none. For those who ask
+                                           what a stage computes: not in the text, and nothing depends on it */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
 } ir_tensor;

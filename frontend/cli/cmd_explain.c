@@ -8,6 +8,7 @@
 #include "frontend/cli/late.h"
 #include "frontend/cli/onnx.h"
 #include "frontend/cli/number.h"
+#include "frontend/cli/steps.h"
 
 /* --- the descriptor ----------------------------------------------------------------------------------------------- */
 static void put_numbers(rt_bytes *out, const char *name, const uint64_t *numbers, uint32_t count)
@@ -304,6 +305,10 @@ static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_byt
     opjit_rt_bytes_init(&p.before, &opjit_rt_default_allocator);
     opjit_status status = opjit_graph_explain(m->context, desc, &compile, put_pass, &p, &m->error);
     opjit_rt_bytes_free(&p.before);
+    if (status == OPJIT_OK)
+        status = opjit_plan_graph(m->context, desc, &compile, &m->plan, &m->error);
+    if (status == OPJIT_OK)
+        opjit_cli_put_steps(out, m->plan, desc);
     compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
     if (status == OPJIT_OK)
         status = opjit_model_compile(m->model, &compile, &m->kernel, &m->error);

@@ -294,6 +294,7 @@ void opjit_cli_onnx_close(cli_onnx *m)
         opjit_rt_release(&opjit_rt_default_allocator, m->allocated[i], (size_t)m->bindings[i].bytes);
     for (uint32_t i = 0; i < m->file_count; i++)
         opjit_rt_bytes_free(&m->files[i].bytes);
+    opjit_plan_destroy(m->plan);
     opjit_kernel_release(m->kernel);
     opjit_model_close(m->model);
     if (!m->borrows_context)

@@ -4,6 +4,7 @@
 #define OPJIT_CLI_ONNX_H
 
 #include <opjit/model.h>
+#include <opjit/reflect.h>
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/npy.h"
@@ -22,6 +23,7 @@ typedef struct cli_onnx {
     bool borrows_context;
     opjit_model *model;
     opjit_kernel *kernel;
+    opjit_plan *plan; /* for what its steps compute; NULL: not made */
     cli_onnx_file *files;
     uint32_t file_count;
     opjit_binding *bindings; /* inputs, then outputs; owned: allocated[] */

@@ -10,6 +10,8 @@
 
 #include "frontend/cli/measure.h"
 #include "frontend/cli/onnx.h"
+#include "frontend/cli/steps.h"
+#include "frontend/cli/table.h"
 
 enum { CALLS_LEAST = 11, CALLS_MOST = 1001 };
 static const double CALLS_MS = 1000; /* in all, unless that is less than CALLS_LEAST calls */
@@ -19,6 +21,8 @@ typedef struct timing {
     uint32_t calls;
     opjit_step_time *steps; /* of the last call */
     uint32_t step_count;
+    double peak_bytes;
+    const DML_GRAPH_DESC *desc; /* for the steps' nodes */
 } timing;
 
 static int by_value(const void *a, const void *b)
@@ -73,14 +77,29 @@ static double peak_bytes(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
 }
 
+static void put_nodes(const cli_onnx *m, const timing *t, uint32_t step)
+{
+    const cli_step nodes = opjit_cli_step(m->plan, t->desc, step);
+    printf(", \"nodes\": %" PRIu32, nodes.count);
+    if (nodes.count == 0)
+        return;
+    printf(", \"first\": ");
+    opjit_cli_put_string(stdout, nodes.first);
+    printf(", \"last\": ");
+    opjit_cli_put_string(stdout, nodes.last);
+}
+
 static void put_json(const cli_onnx *m, const timing *t)
 {
     printf("{ \"model\": { \"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
            "\"calls\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
-           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, peak_bytes());
-    for (uint32_t i = 0; i < t->step_count; i++)
-        printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f }", i == 0 ? "" : ",",
+           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, t->peak_bytes);
+    for (uint32_t i = 0; i < t->step_count; i++) {
+        printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f", i == 0 ? "" : ",",
                t->steps[i].step, t->steps[i].extent, (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3);
+        put_nodes(m, t, t->steps[i].step);
+        printf(" }");
+    }
     printf(" ] } }\n");
 }
 
@@ -95,12 +114,22 @@ static void put_text(const cli_onnx *m, timing *t)
 {
     printf("read %.2f ms, compile %.2f ms, first result %.2f ms after that\n", m->read_ms, m->compile_ms, t->first_ms);
     printf("run %.3f ms, the median of %" PRIu32 " calls; peak memory %.1f MiB\n", t->run_ms, t->calls,
-           peak_bytes() / 1048576);
+           t->peak_bytes / 1048576);
     qsort(t->steps, t->step_count, sizeof *t->steps, by_time);
     printf("%" PRIu32 " steps, the longest:\n", t->step_count);
     for (uint32_t i = 0; i < t->step_count && i < 12; i++)
-        printf("  step %-4" PRIu32 " %10.1f us, %" PRIu64 " iterations\n", t->steps[i].step,
-               (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3, t->steps[i].extent);
+        printf("  step %-4" PRIu32 " %10.1f us, %" PRIu64 " iterations  %s\n", t->steps[i].step,
+               (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3, t->steps[i].extent,
+               opjit_cli_step_text(m->plan, t->desc, t->steps[i].step).text);
+}
+
+/* After all is measured: a plan takes the time of the passes. */
+static opjit_status find_nodes(const cli_options *o, cli_onnx *m, timing *t)
+{
+    const opjit_compile_options compile = opjit_cli_compile_options(o);
+    t->peak_bytes = peak_bytes();
+    TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &t->desc, &m->error));
+    return opjit_plan_graph(m->context, t->desc, &compile, &m->plan, &m->error);
 }
 
 int opjit_cli_bench_onnx(const cli_options *o)
@@ -119,6 +148,8 @@ int opjit_cli_bench_onnx(const cli_options *o)
         status = opjit_cli_pool(o, &pool, &m.error);
     if (status == OPJIT_OK)
         status = time_calls(&m, opjit_pool_executor(pool), o->quick, &t);
+    if (status == OPJIT_OK)
+        status = find_nodes(o, &m, &t);
     if (status != OPJIT_OK)
         opjit_cli_complain(m.path, NULL, &m.error);
     else if (o->json)

@@ -295,6 +295,27 @@ typedef struct explainer {
     bool failed; /* a text could not be printed for lack of memory */
 } explainer;
 
+enum { HEX_SHOWN = 64 }; /* digits of a constant's bytes; of longer ones so many, and "..." */
+
+/* Appends the text with the bytes of large constants cut. */
+static void put_shortened(rt_bytes *out, const char *text, size_t size)
+{
+    size_t from = 0, digits = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        const bool is_digit = digits != 0 && text[i] != '"';
+        digits = is_digit ? digits + 1 : text[i] == '"' && i >= 2 && text[i - 1] == ' ' && text[i - 2] == '=';
+        if (digits == HEX_SHOWN + 2) {
+            const char *const end = memchr(text + i, '"', size - i);
+            opjit_rt_bytes_append(out, text + from, i - from);
+            opjit_rt_bytes_printf(out, "...");
+            from = i = end == NULL ? size : (size_t)(end - text);
+            digits = 0;
+        }
+    }
+    opjit_rt_bytes_append(out, text + from, size - from);
+}
+
 /* The IR's text, with the steps of the pass behind its first line, as a comment. */
 static void put_text(rt_bytes *out, const ir_func *f)
 {
@@ -310,7 +331,7 @@ static void put_text(rt_bytes *out, const ir_func *f)
         if (f->steps[i] != 0)
             opjit_rt_bytes_printf(out, "%s%s %u", shown++ == 0 ? " ; " : ", ", opjit_ir_steps[i].name, f->steps[i]);
     if (first < text.size)
-        opjit_rt_bytes_append(out, text.data + first, text.size - first);
+        put_shortened(out, (const char *)text.data + first, text.size - first);
     out->failed = out->failed || text.failed;
     opjit_rt_bytes_free(&text);
 }

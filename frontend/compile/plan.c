@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - opjit/reflect.h's plans: a unit is lowered and scheduled as for a kernel, of which the metadata is kept and
  * nothing else. */
+#include <string.h>
+
 #include <opjit/reflect.h>
 
 #include "frontend/frontend.h"
@@ -8,9 +10,28 @@
 struct opjit_plan {
     rt_core *core;
     rt_bytes meta; /* opjit_kernel_meta and what its offsets lead to */
+    rt_arena arena;
+    fe_origins *origins; /* by step from first on */
+    uint32_t first, count;
 };
 
-static opjit_status fill(opjit_context *context, const fe_subject *subject, const fe_options *options, rt_bytes *meta,
+/* Of the last variant's stages. */
+static opjit_status find_origins(opjit_plan *plan, const fe_unit *unit, opjit_error *error)
+{
+    const fe_program *program = &unit->program;
+
+    if (unit->graph.parts != NULL || program->count == 0)
+        return OPJIT_OK;
+    for (uint32_t i = 0; i + 1 < program->count; i++)
+        plan->first += opjit_fe_stage_count(&program->variants[i]);
+    const ir_func *f = &program->variants[program->count - 1];
+    plan->count = f->section_count;
+    plan->origins = ARENA_ARRAY(&plan->arena, fe_origins, plan->count);
+    return plan->origins == NULL ? opjit_rt_no_memory(error)
+                                 : opjit_fe_origins_find(&unit->graph, f, &plan->arena, plan->origins, error);
+}
+
+static opjit_status fill(opjit_context *context, const fe_subject *subject, const fe_options *options, opjit_plan *plan,
                          opjit_error *error)
 {
     fe_unit *unit;
@@ -22,7 +43,9 @@ static opjit_status fill(opjit_context *context, const fe_subject *subject, cons
     status = opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                                    &unit->program, error);
     if (status == OPJIT_OK)
-        status = opjit_fe_meta_make(unit, meta, error);
+        status = opjit_fe_meta_make(unit, &plan->meta, error);
+    if (status == OPJIT_OK)
+        status = find_origins(plan, unit, error);
     opjit_fe_unit_destroy(unit);
     return status;
 }
@@ -35,9 +58,11 @@ static opjit_status make(opjit_context *context, const fe_subject *subject, cons
 
     if (plan == NULL)
         return opjit_rt_no_memory(error);
+    memset(plan, 0, sizeof *plan);
     plan->core = opjit_rt_core_retain(context->core);
     opjit_rt_bytes_init(&plan->meta, &plan->core->allocator);
-    status = fill(context, subject, options, &plan->meta, error);
+    opjit_rt_arena_init(&plan->arena, &plan->core->allocator);
+    status = fill(context, subject, options, plan, error);
     if (status != OPJIT_OK)
         opjit_plan_destroy(plan);
     else
@@ -53,6 +78,7 @@ void opjit_plan_destroy(opjit_plan *plan)
         return;
     core = plan->core;
     opjit_rt_bytes_free(&plan->meta);
+    opjit_rt_arena_free(&plan->arena);
     opjit_rt_release(&core->allocator, plan, sizeof *plan);
     opjit_rt_core_release(core);
 }
@@ -96,4 +122,12 @@ opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_
     if (plan == NULL || out_info == NULL)
         return opjit_rt_refuse_null(error, plan == NULL ? "plan" : "out_info");
     return opjit_rt_meta_info((const opjit_kernel_meta *)(const void *)plan->meta.data, out_info, error);
+}
+
+uint32_t opjit_plan_step_nodes(const opjit_plan *plan, uint32_t step, const uint32_t **out_nodes)
+{
+    if (plan == NULL || out_nodes == NULL || step < plan->first || step - plan->first >= plan->count)
+        return 0;
+    *out_nodes = plan->origins[step - plan->first].nodes;
+    return plan->origins[step - plan->first].count;
 }

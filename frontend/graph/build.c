@@ -23,12 +23,21 @@ opjit_status opjit_graph_create(opjit_context *context, opjit_graph **out_graph,
         return opjit_rt_no_memory(error);
     memset(g, 0, sizeof *g);
     g->context = context;
+    g->label = "";
     g->core = opjit_rt_core_retain(context->core);
     opjit_rt_arena_init(&g->arena, &g->core->allocator);
     opjit_rt_arena_init(&g->scratch, &g->core->allocator);
     opjit_rt_arena_init(&g->described, &g->core->allocator);
     *out_graph = g;
     return OPJIT_OK;
+}
+
+void opjit_graph_label(opjit_graph *graph, const char *label)
+{
+    const char *copy = graph == NULL || graph->error.status != OPJIT_OK ? NULL : opjit_fe_build_text(graph, label);
+
+    if (copy != NULL)
+        graph->label = copy;
 }
 
 void opjit_graph_destroy(opjit_graph *graph)

@@ -56,6 +56,7 @@ struct opjit_graph {
     opjit_error error;  /* the first; status OPJIT_OK: none */
     build_array tensors, nodes, inputs, constants, outputs;
     DML_GRAPH_DESC desc;
+    const char *label; /* of nodes without a name; "": none */
     bool is_described, is_named; /* desc is that of the graph; an input or output has a name */
 };
 

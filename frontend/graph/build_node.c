@@ -312,7 +312,7 @@ static opjit_status put_node(opjit_graph *g, opjit_operator *op, const char *nam
     fe_source *sources = ARENA_ARRAY(&g->arena, fe_source, op->input_count);
     build_node *node;
 
-    name = opjit_fe_build_text(g, name);
+    name = name == NULL || name[0] == '\0' ? g->label : opjit_fe_build_text(g, name);
     if (sources == NULL)
         return opjit_rt_no_memory(&g->error);
     if (name == NULL)

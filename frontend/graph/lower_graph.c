@@ -153,8 +153,13 @@ static opjit_status lower_node(lowering *l, uint32_t index, opjit_error *error)
     for (uint32_t i = 0; i < l->graph->late_count; i++)
         if (l->graph->late[i].node == index)
             late[l->graph->late[i].field] = l->params[i];
+    const uint32_t first = l->f->tensor_count;
     if (!l->f->failed)
         op->def->lower(&row);
+    for (uint32_t t = first; t < l->f->tensor_count; t++)
+        l->f->tensors[t].origin = index + 1;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        l->f->tensors[row.outputs[i]].origin = row.outputs[i] == 0 ? 0 : index + 1;
     l->last = row.last;
     return OPJIT_OK;
 }

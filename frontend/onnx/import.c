@@ -174,6 +174,15 @@ static opjit_status make(onnx_import *m, onnx_call *c)
     return c->row->make(m, c);
 }
 
+/* conv1 (Conv): as what opjit makes of the node is called. */
+static void label_node(const onnx_import *m, const onnx_node *n)
+{
+    char text[192];
+    snprintf(text, sizeof text, n->name.size == 0 ? ONNX_NAME "(" ONNX_NAME ")" : ONNX_NAME " (" ONNX_NAME ")",
+             ONNX_SHOW(n->name), ONNX_SHOW(n->op));
+    opjit_graph_label(m->graph, text);
+}
+
 static opjit_status import_node(onnx_import *m, const onnx_node *n)
 {
     onnx_call c = { .node = n, .input_count = n->input_count, .output_count = n->output_count };
@@ -192,6 +201,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
     }
     if (++m->nodes > ONNX_NODES)
         return opjit_onnx_refuse(m, &c, OPJIT_LIMIT, "more than %u nodes, with those of functions", ONNX_NODES);
+    label_node(m, n);
     TRY(make(m, &c));
     if (m->error->status == OPJIT_OK)
         (void)opjit_graph_status(m->graph, m->error);

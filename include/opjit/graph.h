@@ -148,6 +148,10 @@ typedef struct opjit_graph_node {
  *   - All else that opjit_operator_create checks is checked here. [one thread, 0.1] */
 OPJIT_API opjit_status opjit_graph_add_node(opjit_graph *graph, const opjit_graph_node *node,
                                             opjit_tensor *out_tensors);
+/* Nodes that are added from now on without a name have this one, which is copied; NULL or "": none, as at first.  So a
+ * host's own operators, each of several nodes, are found again in messages and by opjit_plan_step_nodes.  Names of nodes
+ * are in no key. [one thread, 0.1] */
+OPJIT_API void opjit_graph_label(opjit_graph *graph, const char *label);
 /* The same for operators with one output, all of which follows. [one thread, 0.1] */
 OPJIT_API opjit_tensor opjit_graph_op(opjit_graph *graph, DML_OPERATOR_TYPE type, const void *desc,
                                       const opjit_tensor *inputs, uint32_t input_count);

@@ -235,6 +235,11 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_operator(opjit_context *contex
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                                         const opjit_compile_options *options, opjit_plan **out_plan,
                                                         opjit_error *error);
+/* Which nodes step `step` of opjit_kernel_info.meta computes, by index in the graph's description and ascending: those
+ * whose results it stores, and those before them that no other step stores; of more than 64, 64.  A step that only
+ * prepares what another one reads has a node of that one.  The plan owns them.  0: none, of a step of another variant
+ * than the last, of a graph with custom operators, or of NULL.  [any thread, 0.1] */
+OPJIT_API uint32_t opjit_plan_step_nodes(const opjit_plan *plan, uint32_t step, const uint32_t **out_nodes);
 OPJIT_API void opjit_plan_destroy(opjit_plan *plan); /* NULL is fine; the context may be gone */
 
 /* As opjit_kernel_get_info of the kernel, except that flags, code_bytes and times are 0; the plan owns the strings and

@@ -31,8 +31,10 @@ cmp out interpreted || fail "the interpreter gives the same"
 # --- explain, bench, compile ---
 "$OPJIT" explain "$models/gemm.onnx" --dim n=2 >out
 grep -q '^model of [0-9]* operators$' out && grep -q '^  input x FLOAT32 \[2,4\]$' out || fail "explain shows the inputs"
+grep -q '^  step [0-9]*: .*(Gemm)$' out || fail "explain names nodes"
 "$OPJIT" bench "$models/gemm.onnx" --dim n=2 --quick --json >out
 grep -q '"run_ms": ' out && grep -q '"kernels": \[' out || fail "bench has times"
+grep -q '"nodes": [1-9][0-9]*, "first": ".*(Gemm)", "last": ".*(Gemm)" }' out || fail "bench names nodes"
 "$OPJIT" bench "$models/gemm.onnx" --dim n=500 --quick --json --threads 2 >out
 grep -q '"run_ms": ' out || fail "bench on two threads has times"
 "$OPJIT" compile "$models/gemm.onnx" --dim n=2 --emit obj,header -o ahead --quiet

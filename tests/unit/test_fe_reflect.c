@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/graph_ops.h>
 #include <opjit/reflect.h>
 
 #include "tests/support/descriptors.h"
@@ -566,6 +567,55 @@ START_TEST(a_plan_gives_its_memory_back)
 }
 END_TEST
 
+/* A product with what follows it, and a softmax in steps of its own. */
+START_TEST(step_nodes)
+{
+    static const uint32_t of_x[] = { 64, 300 }, of_b[] = { 300, 64 };
+    static const char *const labels[] = { "product (Gemm)", "active (Relu)", "shares (Softmax)" };
+    static float b[300 * 64];
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    const DML_GRAPH_DESC *desc;
+    opjit_context *context;
+    opjit_plan *plan;
+    opjit_graph *g;
+    bool seen[3] = { false }, together = false;
+    ck_assert_int_eq(opjit_context_create(NULL, &context, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_graph_create(context, &g, NULL), OPJIT_OK);
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    opjit_tensor t = opjit_graph_input(g, "x", f32, 2, of_x);
+    const opjit_tensor factor = opjit_graph_constant(g, f32, 2, of_b, b, sizeof b, 0);
+    opjit_graph_label(g, labels[0]);
+    t = opjit_graph_matrix_multiply(g, t, factor, 0, 0);
+    opjit_graph_label(g, labels[1]);
+    t = opjit_graph_relu(g, t);
+    opjit_graph_label(g, labels[2]);
+    t = opjit_graph_softmax(g, t, 1);
+    opjit_graph_label(g, NULL);
+    opjit_graph_output(g, "y", t);
+    ck_assert_int_eq(opjit_graph_get_desc(g, &desc, NULL), OPJIT_OK);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_str_eq(((const DML_OPERATOR_GRAPH_NODE_DESC *)desc->Nodes[i].Desc)->Name, labels[i]);
+    ck_assert_int_eq(opjit_plan_graph(context, desc, NULL, &plan, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_plan_get_info(plan, &info, NULL), OPJIT_OK);
+    for (uint32_t i = 0; i < info.meta->steps; i++) {
+        const uint32_t *nodes;
+        const uint32_t count = opjit_plan_step_nodes(plan, i, &nodes);
+        ck_assert_uint_ge(count, 1);
+        for (uint32_t k = 0; k < count; k++) {
+            ck_assert_uint_lt(nodes[k], 3);
+            seen[nodes[k]] = true;
+            together = together || (nodes[k] == 1 && count > 1); /* with a neighbour */
+        }
+    }
+    ck_assert(seen[0] && seen[1] && seen[2] && together);
+    ck_assert_uint_eq(opjit_plan_step_nodes(plan, info.meta->steps, &(const uint32_t *){ NULL }), 0);
+    ck_assert_uint_eq(opjit_plan_step_nodes(NULL, 0, &(const uint32_t *){ NULL }), 0);
+    opjit_plan_destroy(plan);
+    opjit_graph_destroy(g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.reflect");
@@ -583,6 +633,7 @@ int main(void)
     tcase_add_test(tcase, operators_that_were_made);
     tcase_add_test(tcase, plan_is_what_the_kernel_becomes);
     tcase_add_test(tcase, a_plan_gives_its_memory_back);
+    tcase_add_test(tcase, step_nodes);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
