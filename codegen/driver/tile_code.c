@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tile_code.c - the code of tiles (hold/hold.h).  A tile needs LLVM's default level, whose register allocator keeps its
- * registers, and takes longer to compile than the rest of its kernel at quick.  So it is a module of its own, and its
- * code, which refers to nothing, becomes the function's bytes in the module that calls it.  The latest ones are kept
- * for the process: kernels of other shapes have equal tiles. */
+ * registers, and takes longer to compile than the rest of its kernel at quick.  So the tiles of a module are a module of
+ * their own, and their code, which refers to nothing, becomes the functions' bytes in the module that calls them.  The
+ * latest ones are kept for the process: kernels of other shapes have equal tiles. */
 #include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
 
 #include <llvm-c/Analysis.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_KEPT = 64, MOST_BYTES = 8192 /* larger ones are compiled each time */ };
@@ -66,93 +68,158 @@ static void keep(const rt_hash *hash, const flat *code)
     pthread_mutex_unlock(&lock);
 }
 
-/* --- a module of its own ------------------------------------------------------------------------------------------ */
+/* --- a module of tiles -------------------------------------------------------------------------------------------- */
 
-static opjit_status note_size(void *user, const cg_symbol *symbol)
+enum { MOST_TOGETHER = 16 }; /* tiles of a module: so much is compiled before the next look at whether to go on */
+
+/* Tiles that are compiled together. */
+typedef struct batch {
+    const codegen_request *request;
+    const cg_target *cpu;
+    const cg_tile_made *tile[MOST_TOGETHER];
+    flat *code[MOST_TOGETHER]; /* empty */
+    uint64_t begin[MOST_TOGETHER], end[MOST_TOGETHER]; /* in the module's code */
+    uint32_t count;
+} batch;
+
+static opjit_status note_place(void *user, const cg_symbol *symbol)
 {
-    *(uint64_t *)user = symbol->size;
+    batch *b = user;
+    const unsigned long i = strtoul(symbol->name + strlen("tile"), NULL, 10);
+    if (i < b->count) {
+        b->begin[i] = symbol->value;
+        b->end[i] = symbol->value + symbol->size;
+    }
     return OPJIT_OK;
 }
 
-static opjit_status build(cg_llvm *m, const cg_target *cpu, const cg_tile_made *tile, const codegen_request *request,
-                          rt_arena *arena, opjit_error *error)
+/* Each begins at a line, as it does where it is alone, so that it has the same bytes. */
+static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_error *error)
 {
-    cg_func f = opjit_cg_llvm_function(m, cpu, tile->target);
-    char *text = NULL;
-    f.arena = arena;
-    f.error = error;
-    f.peak = true;
-    f.piece = &f.root;
-    f.fn = LLVMAddFunction(m->module, "tile", LLVMFunctionType(f.type.none, &f.type.ptr, 1, 0));
-    opjit_cg_attributes(&f, f.fn);
-    opjit_cg_tile_body(&f, &tile->tile);
-    if (f.failed)
-        return opjit_rt_no_memory(error);
-    const bool broken = request->verify && LLVMVerifyModule(m->module, LLVMReturnStatusAction, &text);
+    char name[16], *text = NULL;
+    for (uint32_t i = 0; i < b->count; i++) {
+        cg_func f = opjit_cg_llvm_function(m, b->cpu, b->tile[i]->target);
+        f.arena = arena;
+        f.error = error;
+        f.peak = true;
+        f.piece = &f.root;
+        snprintf(name, sizeof(name), "tile%u", i);
+        f.fn = LLVMAddFunction(m->module, name, LLVMFunctionType(f.type.none, &f.type.ptr, 1, 0));
+        LLVMSetAlignment(f.fn, LINE);
+        opjit_cg_attributes(&f, f.fn);
+        opjit_cg_tile_body(&f, &b->tile[i]->tile);
+        if (f.failed)
+            return opjit_rt_no_memory(error);
+    }
+    const bool broken = b->request->verify && LLVMVerifyModule(m->module, LLVMReturnStatusAction, &text);
     return opjit_cg_llvm_status(m, broken, "LLVM's verifier", text, error);
 }
 
-/* Sets *out, which is empty, to the tile's code. */
-static opjit_status compile(const cg_tile_made *tile, const cg_target *cpu, const codegen_request *request,
-                            flat *out, opjit_error *error)
+/* Takes each tile's code out of the module's, unless it has constants, which follow all code, and others beside it. */
+static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_error *error)
+{
+    flat all;
+    opjit_rt_bytes_init(&all.bytes, b->request->allocator);
+    opjit_status status = opjit_cg_link(object, size, &all.bytes, error);
+    if (status == OPJIT_OK)
+        status = opjit_cg_link_symbols(object, size, note_place, b, error);
+    for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
+        bool refers = false;
+        status = opjit_cg_link_refers(object, size, b->begin[i], b->end[i], &refers, error);
+        if (status != OPJIT_OK || (refers && b->count > 1))
+            continue;
+        const uint64_t end = refers ? all.bytes.size : b->end[i];
+        opjit_rt_bytes_append(&b->code[i]->bytes, all.bytes.data + b->begin[i], end - b->begin[i]);
+        b->code[i]->align = refers ? PAGE : LINE;
+    }
+    opjit_rt_bytes_free(&all.bytes);
+    return status;
+}
+
+static opjit_status compile_batch(batch *b, opjit_error *error)
 {
     cg_llvm m = { .machine = NULL };
     rt_arena arena;
-    uint64_t size = 0;
-    opjit_rt_arena_init(&arena, request->allocator);
-    opjit_status status = opjit_cg_llvm_open(&m, cpu, tile->target, OPJIT_LEVEL_PEAK, "tile", error);
+    TRY(opjit_cg_check_cancelled(b->request, error));
+    opjit_rt_arena_init(&arena, b->request->allocator);
+    opjit_status status = opjit_cg_llvm_open(&m, b->cpu, b->tile[0]->target, OPJIT_LEVEL_PEAK, "tiles", error);
     if (status == OPJIT_OK)
-        status = build(&m, cpu, tile, request, &arena, error);
+        status = build(&m, b, &arena, error);
     if (status == OPJIT_OK)
-        status = opjit_cg_llvm_emit(&m, cpu, LLVMObjectFile, error);
-    if (status == OPJIT_OK) {
-        const uint8_t *object = (const uint8_t *)LLVMGetBufferStart(m.object);
-        const size_t bytes = LLVMGetBufferSize(m.object);
-        status = opjit_cg_link(object, bytes, &out->bytes, error);
-        if (status == OPJIT_OK)
-            status = opjit_cg_link_symbols(object, bytes, note_size, &size, error);
-    }
-    out->align = size == out->bytes.size ? LINE : PAGE;
-    opjit_cg_llvm_close(&m, cpu);
+        status = opjit_cg_llvm_emit(&m, b->cpu, LLVMObjectFile, error);
+    if (status == OPJIT_OK)
+        status = take((const uint8_t *)LLVMGetBufferStart(m.object), LLVMGetBufferSize(m.object), b, error);
+    opjit_cg_llvm_close(&m, b->cpu);
     opjit_rt_arena_free(&arena);
     return status;
 }
 
-/* --- in the module that calls it ---------------------------------------------------------------------------------- */
-
-static opjit_status put_tile(const cg_tile_made *tile, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
-                             opjit_error *error)
+/* Those with constants once more, each by itself. */
+static opjit_status compile(batch *b, opjit_error *error)
 {
-    opjit_status status = OPJIT_OK;
-    flat code = { .align = LINE };
-    opjit_rt_bytes_init(&code.bytes, request->allocator);
-    if (!recall(&tile->hash, &code)) {
-        status = compile(tile, cpu, request, &code, error);
-        if (status == OPJIT_OK && !code.bytes.failed)
-            keep(&tile->hash, &code);
+    opjit_status status = b->count > 0 ? compile_batch(b, error) : OPJIT_OK;
+    for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
+        batch one = { .request = b->request, .cpu = b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
+        if (b->code[i]->bytes.size == 0 && !b->code[i]->bytes.failed)
+            status = compile_batch(&one, error);
+        if (b->code[i]->bytes.failed)
+            status = opjit_rt_no_memory(error);
+        else if (status == OPJIT_OK)
+            keep(&b->tile[i]->hash, b->code[i]);
     }
-    if (status == OPJIT_OK && code.bytes.failed)
-        status = opjit_rt_no_memory(error);
-    if (status == OPJIT_OK) {
-        cg_func f = opjit_cg_llvm_function(m, cpu, tile->target);
-        LLVMValueRef bytes = LLVMConstStringInContext2(m->context, (const char *)code.bytes.data, code.bytes.size, 1);
-        opjit_cg_attributes(&f, tile->fn);
-        LLVMSetLinkage(tile->fn, LLVMInternalLinkage);
-        LLVMSetAlignment(tile->fn, code.align);
-        LLVMSetPrologueData(tile->fn, bytes);
-        LLVMPositionBuilderAtEnd(m->b, LLVMAppendBasicBlockInContext(m->context, tile->fn, ""));
-        LLVMBuildUnreachable(m->b); /* the bytes return */
-    }
-    opjit_rt_bytes_free(&code.bytes);
+    b->count = 0;
     return status;
+}
+
+/* --- in the module that calls them -------------------------------------------------------------------------------- */
+
+static void put_tile(const cg_tile_made *tile, const flat *code, const cg_llvm *m, const cg_target *cpu)
+{
+    cg_func f = opjit_cg_llvm_function(m, cpu, tile->target);
+    LLVMValueRef bytes = LLVMConstStringInContext2(m->context, (const char *)code->bytes.data, code->bytes.size, 1);
+    opjit_cg_attributes(&f, tile->fn);
+    LLVMSetLinkage(tile->fn, LLVMInternalLinkage);
+    LLVMSetAlignment(tile->fn, code->align);
+    LLVMSetPrologueData(tile->fn, bytes);
+    LLVMPositionBuilderAtEnd(m->b, LLVMAppendBasicBlockInContext(m->context, tile->fn, ""));
+    LLVMBuildUnreachable(m->b); /* the bytes return */
+}
+
+/* Each tile's code: what the process has kept, the rest compiled together as far as it is for one target. */
+static opjit_status find_code(const cg_tiles *tiles, flat *code, batch *b, opjit_error *error)
+{
+    uint32_t i = 0;
+    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next, i++) {
+        if (recall(&tile->hash, &code[i]))
+            continue;
+        if (b->count == MOST_TOGETHER || (b->count > 0 && b->tile[0]->target != tile->target))
+            TRY(compile(b, error));
+        b->tile[b->count] = tile;
+        b->code[b->count++] = &code[i];
+    }
+    return compile(b, error);
 }
 
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
                                 opjit_error *error)
 {
-    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next) {
-        TRY(opjit_cg_check_cancelled(request, error));
-        TRY(put_tile(tile, m, cpu, request, error));
-    }
-    return OPJIT_OK;
+    batch b = { .request = request, .cpu = cpu };
+    uint32_t count = 0, i = 0;
+    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next)
+        count++;
+    flat *code = count > 0 ? ARENA_ARRAY(tiles->arena, flat, count) : NULL;
+    if (count > 0 && !code)
+        return opjit_rt_no_memory(error);
+    for (i = 0; i < count; i++)
+        opjit_rt_bytes_init(&code[i].bytes, request->allocator);
+    opjit_status status = find_code(tiles, code, &b, error);
+    for (i = 0; i < count; i++)
+        if (code[i].bytes.failed && status == OPJIT_OK)
+            status = opjit_rt_no_memory(error);
+    i = 0;
+    for (const cg_tile_made *tile = tiles->first; tile && status == OPJIT_OK; tile = tile->next)
+        put_tile(tile, &code[i++], m, cpu);
+    for (i = 0; i < count; i++)
+        opjit_rt_bytes_free(&code[i].bytes);
+    return status;
 }

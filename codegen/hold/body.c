@@ -8,6 +8,7 @@ enum { LINE = 64 };
 /* A value, and the stamp of the statement or part in which it is valid; addresses are valid everywhere. */
 typedef struct remembered {
     LLVMValueRef value;
+    LLVMValueRef lanes; /* the value in all lanes; or a row's address in the held loop; NULL: not made yet */
     uint32_t stamp;
 } remembered;
 
@@ -70,13 +71,13 @@ static int64_t variable_of(const maker *m, uint32_t l)
 }
 
 /* The address for the loops' current values, without the distances that are constants and without the held loop's. */
-static LLVMValueRef row_of(maker *m, uint32_t access)
+static remembered *row_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
     cg_func *f = m->f;
     remembered *r = &m->of[m->t->row[access] + cg_tile_place(m->t, cg_tile_rows_of(m->t, a), m->at)];
     if (r->value)
-        return r->value;
+        return r;
     LLVMValueRef p = word(m, a->base + cg_tile_place(m->t, a->each, m->at), f->type.ptr);
     for (uint32_t l = 1; l < m->t->loops; l++) {
         if (!a->by_arg[l] || variable_of(m, l) == 0)
@@ -85,22 +86,34 @@ static LLVMValueRef row_of(maker *m, uint32_t access)
                                        opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, l)), "");
         p = LLVMBuildGEP2(f->entry, f->type.i8, p, &by, 1, "");
     }
-    return r->value = p;
+    r->value = p;
+    return r;
+}
+
+/* The same in the current iteration of the held loop, which is one block. */
+static LLVMValueRef moved_row(maker *m, uint32_t access)
+{
+    const cg_tile_access *a = &m->t->access[access];
+    cg_func *f = m->f;
+    remembered *r = row_of(m, access);
+    if (!m->k || (a->by[0] == 0 && !a->by_arg[0]))
+        return r->value;
+    if (!r->lanes) {
+        LLVMValueRef by = a->by_arg[0] ? word(m, a->by_arg[0] - 1, f->type.i64)
+                                       : opjit_cg_number(f, 64, 1, (uint64_t)a->by[0]);
+        r->lanes = opjit_cg_offset(f, f->type.i8, r->value, LLVMBuildMul(f->b, m->k, by, ""));
+    }
+    return r->lanes;
 }
 
 static LLVMValueRef pointer_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
     cg_func *f = m->f;
-    LLVMValueRef p = row_of(m, access);
+    LLVMValueRef p = moved_row(m, access);
     uint64_t offset = 0;
     for (uint32_t l = 1; l < m->t->loops; l++)
         offset += a->by[l] ? (uint64_t)a->by[l] * (uint64_t)variable_of(m, l) : 0;
-    if (m->k && (a->by[0] != 0 || a->by_arg[0])) {
-        LLVMValueRef by = a->by_arg[0] ? word(m, a->by_arg[0] - 1, f->type.i64)
-                                       : opjit_cg_number(f, 64, 1, (uint64_t)a->by[0]);
-        p = opjit_cg_offset(f, f->type.i8, p, LLVMBuildMul(f->b, m->k, by, ""));
-    }
     return opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, offset));
 }
 
@@ -143,9 +156,20 @@ static LLVMValueRef register_memory(maker *m, uint32_t r)
 
 static LLVMValueRef value_of(maker *m, uint32_t node);
 
+static remembered *place_of(maker *m, uint32_t node)
+{
+    const cg_tile_node *n = &m->t->node[node];
+    return &m->of[n->first + cg_tile_place(m->t, n->moves, m->at)];
+}
+
+/* A scalar is put in all lanes once, for all that use it. */
 static LLVMValueRef lanes_value(maker *m, uint32_t node, uint32_t lanes)
 {
-    return opjit_cg_splat(m->f, value_of(m, node), lanes);
+    LLVMValueRef v = value_of(m, node);
+    remembered *r = place_of(m, node);
+    if (!r->lanes || opjit_cg_lanes(r->lanes) != lanes)
+        r->lanes = opjit_cg_splat(m->f, v, lanes);
+    return r->lanes;
 }
 
 static LLVMValueRef select_value(maker *m, const cg_tile_node *n, uint32_t lanes)
@@ -202,13 +226,11 @@ static LLVMValueRef compute(maker *m, uint32_t node)
 static LLVMValueRef value_of(maker *m, uint32_t node)
 {
     const cg_tile_node *n = &m->t->node[node];
-    remembered *r = &m->of[n->first + cg_tile_place(m->t, n->moves, m->at)];
+    remembered *r = place_of(m, node);
     const uint32_t stamp = n->fresh ? m->stamp : m->part_stamp;
-    if (r->value && r->stamp == stamp)
-        return r->value;
-    LLVMValueRef v = compute(m, node);
-    *r = (remembered){ v, stamp };
-    return v;
+    if (!r->value || r->stamp != stamp)
+        *r = (remembered){ .value = compute(m, node), .stamp = stamp };
+    return r->value;
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */

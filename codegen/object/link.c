@@ -242,6 +242,24 @@ opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
     return OPJIT_OK;
 }
 
+opjit_status opjit_cg_link_refers(const uint8_t *object, size_t size, uint64_t begin, uint64_t end, bool *out,
+                                  opjit_error *error)
+{
+    elf_file e;
+    TRY(open_object(&e, object, size, error));
+    *out = false;
+    for (uint32_t i = 0; i < e.count; i++) {
+        const Elf64_Shdr *s = &e.sections[i];
+        if (s->sh_type != SHT_RELA || s->sh_info >= e.count || e.place[s->sh_info] == UINT64_MAX)
+            continue;
+        for (uint64_t k = 0; k < s->sh_size / sizeof(Elf64_Rela); k++) {
+            const uint64_t place = e.place[s->sh_info] + relocation_at(&e, s, k).r_offset;
+            *out = *out || (place >= begin && place < end);
+        }
+    }
+    return OPJIT_OK;
+}
+
 opjit_status opjit_cg_link_note(const uint8_t *object, size_t size, const uint8_t **out, size_t *out_size,
                                 opjit_error *error)
 {

@@ -19,6 +19,9 @@ typedef struct cg_symbol {
 opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
                                    opjit_status (*visit)(void *user, const cg_symbol *symbol), void *user,
                                    opjit_error *error);
+/* Whether the code from offset begin to end of what opjit_cg_link makes refers to anything by a relocation. */
+opjit_status opjit_cg_link_refers(const uint8_t *object, size_t size, uint64_t begin, uint64_t end, bool *out,
+                                  opjit_error *error);
 /* Returns the content of the object's first note section, inside the object. */
 opjit_status opjit_cg_link_note(const uint8_t *object, size_t size, const uint8_t **out, size_t *out_size,
                                 opjit_error *error);
