@@ -179,7 +179,8 @@ typedef struct cg_piece {
     uint32_t vec;         /* if lanes > 1, the vectorised loop: index in f->loops */
     uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
-    LLVMValueRef sure;    /* i1: whether all of them are, where it is all or none; NULL: it is not, or there is no mask */
+    LLVMValueRef sure;    /* i1: whether all of them are (of a remainder, all of `rest`), where it is all or none; NULL: it
+                             is not, or there is no mask */
     int64_t rest;         /* lanes of one more, masked copy after the copies; 0: none */
     bool tail;            /* mask covers the end of a loop: lanes after it are not iterations */
     bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */
@@ -409,6 +410,8 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t a
 void opjit_cg_for(cg_func *f, ir_ref statement); /* stores/loop.c */
 /* copies.c: a piece for the first lanes alone, as many as the vector `count` has in each lane. */
 void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
+/* Whether the mask is that of a remainder of known length: its first `rest` lanes. */
+bool opjit_cg_is_rest(const cg_func *f);
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 /* reads.c: what the innermost loop's table holds for this copy: integers of that many bits. */

@@ -98,6 +98,7 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
 {
     char name[16], *text = NULL;
     for (uint32_t i = 0; i < b->count; i++) {
+        TRY(opjit_cg_check_cancelled(b->request, error));
         cg_func f = opjit_cg_llvm_function(m, b->cpu, b->tile[i]->target);
         f.arena = arena;
         f.error = error;
@@ -125,7 +126,9 @@ static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_err
         status = opjit_cg_link_symbols(object, size, note_place, b, error);
     for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
         bool refers = false;
-        status = opjit_cg_link_refers(object, size, b->begin[i], b->end[i], &refers, error);
+        status = opjit_cg_check_cancelled(b->request, error);
+        if (status == OPJIT_OK)
+            status = opjit_cg_link_refers(object, size, b->begin[i], b->end[i], &refers, error);
         if (status != OPJIT_OK || (refers && b->count > 1))
             continue;
         const uint64_t end = refers ? all.bytes.size : b->end[i];

@@ -45,8 +45,10 @@ LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quoti
 /* Reads the line ahead of this copy, which has stored at pointer (reads.c). */
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
-/* Every step-th element. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first);
+/* A load of so many lanes of which only the first `most` are read, one or more; the others are 0. */
+LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most);
+/* Every step-th element; reads those of the first `most` lanes only. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most);
 /* Elements that alternate between a few rows, starting with the first row in lane 0; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a);
 

@@ -95,14 +95,23 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
     LLVMAddCallSiteAttribute(call, argument + 1, compat_attribute(f->llvm, "align", align));
 }
 
-static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t align)
+static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, LLVMValueRef mask)
 {
-    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes), types[2] = { type, f->type.ptr }, fn_type;
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
-    LLVMValueRef call =
-        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->piece->mask, LLVMConstNull(type) }, 3, "");
-    align_pointer(f, call, 0, align);
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, LLVMConstNull(type) }, 3, "");
+    align_pointer(f, call, 0, a->bits / 8);
     return call;
+}
+
+LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most)
+{
+    LLVMValueRef mask[CG_MAX_LANES];
+    if (most == lanes)
+        return opjit_cg_load_element(f, a, pointer, lanes, a->bits / 8);
+    for (uint32_t i = 0; i < lanes; i++)
+        mask[i] = opjit_cg_number(f, 1, 1, i < most);
+    return masked_load(f, a, pointer, LLVMConstVector(mask, lanes));
 }
 
 static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
@@ -184,17 +193,25 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, opjit_cg_alignment(f, &a));
     }
-    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && f->piece->sure && !f->cpu->grid) {
+    const bool can_mask = f->cpu->masked && f->cpu->masked(f->target, a.bits);
+    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && f->piece->sure && !f->piece->tail && !f->cpu->grid) {
         LLVMValueRef p = sure_pointer(f, &a, step);
         return step == 1 ? load_vector(f, node, p, opjit_cg_alignment(f, &a))
-                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p);
+                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p, f->piece->lanes);
     }
-    if (affine && step == 1 && f->cpu->masked && f->cpu->masked(f->target, a.bits))
-        return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
+    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && can_mask && f->piece->tail &&
+        (f->piece->sure || opjit_cg_is_rest(f))) {
+        LLVMValueRef p = f->piece->sure ? sure_pointer(f, &a, step) : opjit_cg_lane0(f, &a);
+        const uint32_t most = (uint32_t)f->piece->rest;
+        return step == 1 ? opjit_cg_load_first(f, &a, p, f->piece->lanes, most)
+                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p, most);
+    }
+    if (affine && step == 1 && can_mask)
+        return masked_load(f, &a, opjit_cg_lane0(f, &a), f->piece->mask);
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
     if (affine && step > 1 && step <= CG_MOST_STEP && !masked)
-        return opjit_cg_load_picked(f, &a, (uint32_t)step, opjit_cg_lane0(f, &a));
+        return opjit_cg_load_picked(f, &a, (uint32_t)step, opjit_cg_lane0(f, &a), f->piece->lanes);
     LLVMValueRef zipped = affine || masked ? NULL : opjit_cg_load_zipped(f, &a);
     if (zipped)
         return zipped;

@@ -48,7 +48,7 @@ static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bi
     if (sure && f->piece->sure)
         f->piece->sure = LLVMBuildAnd(f->b, f->piece->sure, sure, "");
     else
-        f->piece->sure = f->piece->mask ? NULL : sure;
+        f->piece->sure = !f->piece->mask || opjit_cg_is_rest(f) ? sure : NULL;
     f->piece->mask = f->piece->mask ? LLVMBuildAnd(f->b, f->piece->mask, where, "") : where;
     opjit_cg_scope_push(f);
     LLVMValueRef v = emit_plain(f, arm, lanes, bits);

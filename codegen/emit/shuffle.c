@@ -10,6 +10,19 @@ LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const 
     return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(mask, count), "");
 }
 
+/* The same at quick, where the target has an instruction for it.  Both have as many lanes. */
+static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
+{
+    LLVMValueRef all[CG_MAX_LANES], v = NULL;
+    const uint32_t bits = opjit_cg_bits(a);
+    if (!f->peak && f->cpu->permute && count > 1 && opjit_cg_lanes(a) == count) {
+        for (uint32_t i = 0; i < count; i++)
+            all[i] = opjit_cg_number(f, bits, 1, places[i] == UINT32_MAX ? 0 : places[i]);
+        v = f->cpu->permute(f, a, b, opjit_cg_kept(f, LLVMConstVector(all, count)));
+    }
+    return v ? v : opjit_cg_shuffle(f, a, b, places, count);
+}
+
 /* Concatenates vectors, a power of two of them; overwrites parts. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
 {
@@ -78,10 +91,10 @@ LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *star
                                                                        : end * step - starts[k];
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i >= done && i < end ? places[i] : UINT32_MAX;
-        LLVMValueRef here = opjit_cg_shuffle(f, a, b, places, lanes);
+        LLVMValueRef here = permute(f, a, b, places, lanes);
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i < done ? i : lanes + i;
-        v = v ? opjit_cg_shuffle(f, v, here, places, lanes) : here;
+        v = v ? permute(f, v, here, places, lanes) : here;
         done = end;
     }
     return v;

@@ -7,7 +7,7 @@
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
 
 /* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first)
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most)
 {
     const uint32_t native = f->target->vector_bytes * 8 / a->bits,
                    lanes = f->piece->lanes < native ? f->piece->lanes : native;
@@ -19,8 +19,11 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step,
         uint32_t starts[CG_MOST_STEP];
         for (uint32_t i = 0; i < step; i++) {
             starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
-            LLVMValueRef place = opjit_cg_number(f, 64, 1, (uint64_t)at * step + starts[i]);
-            parts[i] = opjit_cg_load_element(f, a, opjit_cg_offset(f, element, first, place), lanes, a->bits / 8);
+            const uint32_t begin = at * step + starts[i], end = (most - 1) * step + 1;
+            LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, begin));
+            parts[i] = most == f->piece->lanes ? opjit_cg_load_element(f, a, place, lanes, a->bits / 8)
+                       : end <= begin          ? LLVMConstNull(opjit_cg_int(f, a->bits, lanes))
+                                      : opjit_cg_load_first(f, a, place, lanes, end - begin < lanes ? end - begin : lanes);
         }
         all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
     }

@@ -77,6 +77,10 @@ typedef struct cg_target {
     /* A dot4 of vectors: operand 0 + products of four bytes of 1 and 2.  Emits nothing and returns NULL where there is
      * nothing better than to widen the bytes and to multiply them; NULL: so for all. */
     LLVMValueRef (*dot4)(struct cg_func *f, ir_op op, LLVMValueRef *a);
+    /* The lanes of a and b, in this order, that the constant vector of integers as wide as theirs numbers, by an
+     * intrinsic; NULL, or its result: it has none.  Fast selection takes a call by itself out of a block to the slow
+     * one, a shuffle with all before it. */
+    LLVMValueRef (*permute)(struct cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef places);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
     /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another

@@ -70,6 +70,17 @@ static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
     return sum;
 }
 
+/* Of whole 512-bit vectors of 32 or 64 bits, one instruction whatever the lanes. */
+static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef places)
+{
+    const uint32_t bits = opjit_cg_bits(a);
+    if (!has_avx512(f->target) || opjit_cg_lanes(a) * bits != 512 || (bits != 32 && bits != 64) ||
+        LLVMTypeOf(a) != LLVMTypeOf(places))
+        return NULL;
+    return opjit_cg_call_plain(f, bits == 32 ? "llvm.x86.avx512.vpermi2var.d.512" : "llvm.x86.avx512.vpermi2var.q.512",
+                               3, (LLVMValueRef[]){ a, places, b });
+}
+
 static const cg_legal legal[] = {
     { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
@@ -92,6 +103,7 @@ const cg_target opjit_cg_target_x86 = {
     .legal = legal,
     .masked = masked,
     .dot4 = dot4,
+    .permute = permute,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };
