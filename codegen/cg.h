@@ -179,8 +179,8 @@ typedef struct cg_piece {
     uint32_t vec;         /* if lanes > 1, the vectorised loop: index in f->loops */
     uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
-    LLVMValueRef sure;    /* i1: whether all of them are (of a remainder, all of `rest`), where it is all or none; NULL: it
-                             is not, or there is no mask */
+    LLVMValueRef sure;    /* i1: whether all of them are (of a remainder, the first `rest`), where it is all or none;
+                             NULL: it is not, or there is no mask */
     int64_t rest;         /* lanes of one more, masked copy after the copies; 0: none */
     bool tail;            /* mask covers the end of a loop: lanes after it are not iterations */
     bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tile_code.c - the code of tiles (hold/hold.h).  A tile needs LLVM's default level, whose register allocator keeps its
- * registers, and takes longer to compile than the rest of its kernel at quick.  So the tiles of a module are a module of
- * their own, and their code, which refers to nothing, becomes the functions' bytes in the module that calls them.  The
- * latest ones are kept for the process: kernels of other shapes have equal tiles. */
+ * registers, and takes longer to compile than the rest of its kernel at quick.  So the tiles of a module are a module
+ * of their own, and their code, which refers to nothing, becomes the functions' bytes in the module that calls them.
+ * The latest ones are kept for the process: kernels of other shapes have equal tiles. */
 #include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
@@ -162,7 +162,7 @@ static opjit_status compile(batch *b, opjit_error *error)
 {
     opjit_status status = b->count > 0 ? compile_batch(b, error) : OPJIT_OK;
     for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
-        batch one = { .request = b->request, .cpu = b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
+        batch one = { b->request, b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
         if (b->code[i]->bytes.size == 0 && !b->code[i]->bytes.failed)
             status = compile_batch(&one, error);
         if (b->code[i]->bytes.failed)

@@ -99,7 +99,8 @@ static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef poi
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
-    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, LLVMConstNull(type) }, 3, "");
+    LLVMValueRef call =
+        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, LLVMConstNull(type) }, 3, "");
     align_pointer(f, call, 0, a->bits / 8);
     return call;
 }

@@ -22,8 +22,9 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step,
             const uint32_t begin = at * step + starts[i], end = (most - 1) * step + 1;
             LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, begin));
             parts[i] = most == f->piece->lanes ? opjit_cg_load_element(f, a, place, lanes, a->bits / 8)
-                       : end <= begin          ? LLVMConstNull(opjit_cg_int(f, a->bits, lanes))
-                                      : opjit_cg_load_first(f, a, place, lanes, end - begin < lanes ? end - begin : lanes);
+                       : end <= begin
+                           ? LLVMConstNull(opjit_cg_int(f, a->bits, lanes))
+                           : opjit_cg_load_first(f, a, place, lanes, end - begin < lanes ? end - begin : lanes);
         }
         all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
     }

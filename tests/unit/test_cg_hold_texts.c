@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- what no pass makes ------------------------------------------------------------------------------------------- */
 
@@ -195,15 +197,12 @@ START_TEST(allocator_waits_for_another_compile)
 }
 END_TEST
 
-/* A job that is cancelled while its tiles are compiled begins no other one: what it still allocates is less than what
- * the other tiles would need. */
-START_TEST(cancelled_between_tiles)
+/* Ten tiles of different rows, numbers of which lie between first and last. */
+static void build_tiles(uint32_t first, uint32_t last, ir_func *f)
 {
-    enum { OF_ONE_STEP = 10 };
     rt_bytes stage;
-    ir_func f;
     opjit_rt_bytes_init(&stage, &opjit_rt_default_allocator);
-    for (uint32_t i = 0; i < 16; i++) /* rows i / 4 to i % 4 */
+    for (uint32_t i = first; i <= last; i++) /* rows i / 4 to i % 4 */
         if (i / 4 <= i % 4)
             opjit_rt_bytes_printf(&stage,
                                   "for %%k%u in 0..8 hold { for %%i%u in %u..%u { for %%j%u in 0..16 vec 8 {\n"
@@ -212,8 +211,49 @@ START_TEST(cancelled_between_tiles)
                                   i, i, i / 4, i % 4 + 1, i, i, i, i, i, i, i, i);
     opjit_rt_bytes_printf(&stage, "%s", ODD_END("o", "load %t[%i9,%j9]"));
     opjit_rt_bytes_zero_end(&stage);
-    build_odd(&(odd){ .what = "tiles", .stage = (const char *)stage.data }, &f);
+    build_odd(&(odd){ .what = "tiles", .stage = (const char *)stage.data }, f);
     opjit_rt_bytes_free(&stage);
+}
+
+/* The bytes of a tile are the same, whether it is compiled by itself (in another process) or among others. */
+START_TEST(company_does_not_matter)
+{
+    ir_func all, one;
+    int fd[2];
+    build_tiles(0, 15, &all);
+    build_tiles(6, 6, &one);
+    ck_assert(pipe(fd) == 0);
+    const pid_t child = fork();
+    if (child != 0) {
+        codegen_result result = harness_emit(&all, "cpu:x86-64-v3", OPJIT_LEVEL_QUICK, CODEGEN_CODE);
+        harness_free_result(&result);
+    }
+    codegen_result alone = harness_emit(&one, "cpu:x86-64-v3", OPJIT_LEVEL_QUICK, CODEGEN_CODE);
+    if (child == 0)
+        _exit(write(fd[1], alone.bytes.data, alone.bytes.size) != (ssize_t)alone.bytes.size);
+    close(fd[1]);
+    uint8_t other[1 << 16];
+    size_t size = 0;
+    for (ssize_t n = 1; n > 0; size += n > 0 ? (size_t)n : 0)
+        n = read(fd[0], other + size, sizeof(other) - size);
+    ck_assert_uint_gt(size, 0);
+    ck_assert_mem_eq(other, alone.bytes.data, size < alone.bytes.size ? size : alone.bytes.size);
+    ck_assert_uint_eq(size, alone.bytes.size);
+    ck_assert(waitpid(child, NULL, 0) == child);
+    close(fd[0]);
+    harness_free_result(&alone);
+    opjit_ir_free(&all);
+    opjit_ir_free(&one);
+}
+END_TEST
+
+/* A job that is cancelled while its tiles are compiled begins no other one: what it still allocates is less than what
+ * the other tiles would need. */
+START_TEST(cancelled_between_tiles)
+{
+    enum { OF_ONE_STEP = 10 };
+    ir_func f;
+    build_tiles(0, 15, &f);
     busy_memory b = { .at = 1 + (uint32_t)_i };
     const opjit_status status = compile_busy(&f, &b, "cpu:x86-64-v3");
     ck_assert(status == OPJIT_OK || (status == OPJIT_CANCELLED && atomic_load(&b.cancel)));
@@ -228,6 +268,7 @@ int main(void)
     TCase *tcase = tcase_create("texts");
     tcase_add_loop_test(tcase, odd_texts, 0, ODDS);
     tcase_add_test(tcase, allocator_waits_for_another_compile);
+    tcase_add_test(tcase, company_does_not_matter);
     tcase_add_loop_test(tcase, cancelled_between_tiles, 0, 40);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
