@@ -39,6 +39,8 @@ ir_reach opjit_ir_reach(ir_func *f, ir_ref first);
 ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node);
 /* The node's index in r->nodes; UINT32_MAX: it is not there. */
 uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node);
+/* By node: its place, for many of them; valid until the next walk. */
+const uint32_t *opjit_ir_reach_places(ir_func *f, const ir_reach *r);
 
 /* --- numbers of the text (numbers.c): what prints as %N, in print order ------------------------------------------ */
 typedef struct ir_numbers {

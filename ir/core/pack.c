@@ -5,25 +5,27 @@
 
 #include <string.h>
 
-/* How many nodes all stages reach; a node that several stages reach counts in each. */
-static bool count_all(ir_func *f, ir_func *out)
+/* What each stage reaches; a node that several stages reach counts in each.  NULL: no memory, or too many nodes. */
+static ir_reach *find_all(ir_func *f, ir_func *out)
 {
     uint64_t nodes = 1, operands = 0;
+    uint32_t count = 0;
 
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        count++;
+    ir_reach *all = ARENA_ARRAY(&f->scratch, ir_reach, count);
+    f->failed = f->failed || all == NULL;
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
-        const rt_arena_mark mark = rt_arena_position(&f->scratch);
-        const ir_reach seen = opjit_ir_reach_one(f, s);
+        const ir_reach seen = all[out->section_count++] = opjit_ir_reach_one(f, s);
         nodes += seen.count;
         for (uint32_t k = 0; k < seen.count; k++)
             operands += ir_at(f, seen.nodes[k])->count;
-        out->section_count++;
-        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     if (f->failed || nodes > IR_LIMIT_NODES || operands > IR_LIMIT_NODES)
-        return false;
+        return NULL;
     out->node_capacity = (uint32_t)nodes;
     out->operand_capacity = operands > 0 ? (uint32_t)operands : 1;
-    return true;
+    return all;
 }
 
 static bool names_node(const ir_node *n)
@@ -31,27 +33,22 @@ static bool names_node(const ir_node *n)
     return n->op == IR_VAR || n->op == IR_GET || n->op == IR_UPD || n->op == IR_FOR || n->op == IR_STAGE;
 }
 
-static void pack_stage(ir_func *f, ir_ref stage, ir_func *out)
+static void pack_stage(ir_func *f, ir_ref stage, const ir_reach *seen, ir_func *out)
 {
-    const rt_arena_mark mark = rt_arena_position(&f->scratch);
-    const ir_reach seen = opjit_ir_reach_one(f, stage);
-    const uint32_t first = out->node_count;
+    const uint32_t first = out->node_count, *places = opjit_ir_reach_places(f, seen);
 
-    for (uint32_t k = 0; k < seen.count; k++) {
-        const ir_ref r = seen.nodes[k];
+    for (uint32_t k = 0; k < seen->count; k++) {
+        const ir_ref r = seen->nodes[k];
         ir_node n = *ir_at(f, r);
         n.first = out->operand_count;
         for (uint32_t i = 0; i < n.count; i++)
-            out->operands[out->operand_count++] = first + opjit_ir_reach_place(&seen, ir_operand(f, r, i));
-        n.ref = names_node(&n) ? first + opjit_ir_reach_place(&seen, n.ref) : n.ref;
-        n.body = n.body != 0 ? first + opjit_ir_reach_place(&seen, n.body) : 0;
-        n.next = n.next != 0 && r != stage ? first + opjit_ir_reach_place(&seen, n.next) : 0;
+            out->operands[out->operand_count++] = first + places[ir_operand(f, r, i)];
+        n.ref = names_node(&n) ? first + places[n.ref] : n.ref;
+        n.body = n.body != 0 ? first + places[n.body] : 0;
+        n.next = n.next != 0 && r != stage ? first + places[n.next] : 0;
         out->nodes[out->node_count++] = n;
     }
-    if (seen.nodes != NULL)
-        out->sections[out->section_count++] =
-            (ir_section){ first + opjit_ir_reach_place(&seen, stage), first, out->node_count };
-    opjit_rt_arena_rewind(&f->scratch, mark);
+    out->sections[out->section_count++] = (ir_section){ first + places[stage], first, out->node_count };
 }
 
 opjit_status opjit_ir_pack(ir_func *f, opjit_error *error)
@@ -60,7 +57,8 @@ opjit_status opjit_ir_pack(ir_func *f, opjit_error *error)
 
     if (f->section_count > 0 || f->body == 0)
         return OPJIT_OK;
-    if (!count_all(f, &shell))
+    const ir_reach *all = find_all(f, &shell);
+    if (all == NULL)
         return opjit_rt_no_memory(error);
     shell.node_count = 1;
     shell.operand_count = 0;
@@ -69,12 +67,12 @@ opjit_status opjit_ir_pack(ir_func *f, opjit_error *error)
     TRY(opjit_ir_copy(&shell, &packed, error));
     packed.sections = ARENA_ARRAY(&packed.arena, ir_section, packed.section_count);
     packed.section_count = 0;
-    for (ir_ref s = f->body; s != 0 && !f->failed && packed.sections != NULL; s = ir_at(f, s)->next)
-        pack_stage(f, s, &packed);
-    if (f->failed || packed.sections == NULL) {
+    if (packed.sections == NULL) {
         opjit_ir_free(&packed);
         return opjit_rt_no_memory(error);
     }
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        pack_stage(f, s, &all[packed.section_count], &packed);
     for (uint32_t i = 0; i + 1 < packed.section_count; i++)
         packed.nodes[packed.sections[i].stage].next = packed.sections[i + 1].stage;
     packed.body = packed.sections[0].stage;

@@ -125,10 +125,20 @@ static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
     }
 }
 
-/* Pops the nodes from place `base` of the stack on, oldest first. */
-static ir_reach take(ir_func *f, uint32_t base)
+/* The nodes with this stamp from lo to hi, oldest first. */
+static void collect(const ir_func *f, uint32_t now, ir_ref lo, ir_ref hi, ir_ref *out)
 {
+    for (ir_ref r = lo; r <= hi; r++)
+        if (f->walks.stamp[r] == now)
+            *out++ = r;
+}
+
+/* Pops the nodes from place `base` of the stack on, oldest first.  Those of a stage mostly lie close to each other. */
+static ir_reach take(ir_func *f, uint32_t now, uint32_t base)
+{
+    enum { SPARSE = 4 }; /* nodes between two of them: so many are looked at as quickly as one is sorted */
     const uint32_t count = f->walks.depth - base;
+    ir_ref lo = UINT32_MAX, hi = 0;
     ir_ref *nodes = f->failed ? NULL : opjit_rt_arena_allocate(&f->scratch, 2 * (size_t)count, sizeof *nodes);
 
     f->walks.depth = base;
@@ -136,9 +146,15 @@ static ir_reach take(ir_func *f, uint32_t base)
         f->failed = true;
         return (ir_reach){ NULL, 0 };
     }
-    if (count > 0)
-        memcpy(nodes, f->walks.stack + base, count * sizeof *nodes);
-    sort(nodes, nodes + count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        nodes[i] = f->walks.stack[base + i];
+        lo = nodes[i] < lo ? nodes[i] : lo;
+        hi = nodes[i] > hi ? nodes[i] : hi;
+    }
+    if (count > 0 && hi - lo < SPARSE * (uint64_t)count)
+        collect(f, now, lo, hi, nodes);
+    else
+        sort(nodes, nodes + count, count);
     return (ir_reach){ nodes, count };
 }
 
@@ -149,7 +165,7 @@ ir_reach opjit_ir_reach(ir_func *f, ir_ref first)
     for (ir_ref s = first; s != 0 && now != 0 && !f->failed; s = ir_at(f, s)->next)
         visit(f, now, s);
     visit_below(f, now, base);
-    return take(f, base);
+    return take(f, now, base);
 }
 
 ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
@@ -159,7 +175,14 @@ ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
     if (now != 0)
         visit(f, now, node);
     visit_below(f, now, base);
-    return take(f, base);
+    return take(f, now, base);
+}
+
+const uint32_t *opjit_ir_reach_places(ir_func *f, const ir_reach *r)
+{
+    for (uint32_t k = 0; k < r->count; k++)
+        f->walks.memo[r->nodes[k]] = k;
+    return f->walks.memo;
 }
 
 uint32_t opjit_ir_count_updates(const ir_func *f, ir_ref first, ir_ref acc)

@@ -20,6 +20,7 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
     ir_table inside = { 0 };
     out->seen = opjit_ir_reach(f, ir_at(f, loop)->body);
     out->variant = ARENA_ARRAY(&f->scratch, bool, out->seen.count);
+    const uint32_t *places = opjit_ir_reach_places(f, &out->seen);
     opjit_ir_table_set(f, &inside, ir_at(f, loop)->ref, 1);
     mark_inside(f, &inside, ir_at(f, loop)->body);
     if (out->variant == NULL) {
@@ -34,7 +35,7 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
         bool varies = n->op == IR_LOAD || opjit_ir_table_get(&inside, r) != 0 ||
                       (n->op == IR_GET && (opjit_ir_table_get(&inside, n->ref) != 0 || ir_at(f, n->ref)->op == IR_ACC));
         for (uint32_t i = 0; i < n->count && !varies; i++)
-            varies = out->variant[opjit_ir_reach_place(&out->seen, ir_operand(f, r, i))];
+            varies = out->variant[places[ir_operand(f, r, i)]];
         out->variant[k] = varies;
     }
     return !f->failed;
