@@ -70,6 +70,17 @@ static ir_type table_type(const ir_func *ir, ir_ref node)
     return (ir_type)(by_operand ? ir_at(ir, ir_operand(ir, node, 0))->type : n->type);
 }
 
+/* Whether the load's address is inside its tensor whatever the loops do: coordinates that it does not depend on, of
+ * values that are repeated along a dimension, may be any. */
+static bool has_address(const ir_func *ir, ir_ref load)
+{
+    const ir_tensor *t = &ir->tensors[ir_at(ir, load)->ref];
+    bool inside = true;
+    for (uint32_t d = 0; d < t->rank && inside; d++)
+        inside = t->strides[d] == 0 || opjit_ir_within(ir, ir_operand(ir, load, d), t->sizes[d]);
+    return inside;
+}
+
 static void plan_leaf(planner *p, ir_ref node, cg_info *info)
 {
     const ir_node *n = ir_at(p->f->ir, node);
@@ -82,7 +93,7 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     } else if (n->op == IR_LOAD) {
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
-        info->outside = !opjit_ir_in_bounds(p->f->ir, node);
+        info->outside = !has_address(p->f->ir, node);
         info->guarded |= info->outside;
     }
 }
