@@ -318,6 +318,13 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; makes the forms equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
+/* The address of a constant that is such a value now; NULL: it is none. */
+LLVMValueRef opjit_cg_kept_at(const cg_func *f, LLVMValueRef v);
+/* mask.c: whether the mask is that of a remainder of known length: its first `rest` lanes. */
+bool opjit_cg_is_rest(const cg_func *f);
+/* The vector at pointer in the lanes of mask, those of `other` elsewhere; align: of pointer, in bytes. */
+LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,
+                                 uint32_t align);
 void opjit_cg_forget_kept(cg_func *f); /* they must be read from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
@@ -410,8 +417,6 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t a
 void opjit_cg_for(cg_func *f, ir_ref statement); /* stores/loop.c */
 /* copies.c: a piece for the first lanes alone, as many as the vector `count` has in each lane. */
 void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
-/* Whether the mask is that of a remainder of known length: its first `rest` lanes. */
-bool opjit_cg_is_rest(const cg_func *f);
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 /* reads.c: what the innermost loop's table holds for this copy: integers of that many bits. */

@@ -6,6 +6,8 @@
 #include "codegen/cg.h"
 #include "codegen/hold/hold.h"
 
+#include <opjit/opjit.h>
+
 /* function.c: survey and plan of the stage of f->ir, in the arena; the state of emission is the initial one. */
 opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
@@ -99,6 +101,7 @@ opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opj
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
+enum { CG_LEVEL_TILE = OPJIT_LEVEL_PEAK + 1 }; /* a machine's third level, for tiles: LLVM's level less */
 /* llvm_state.c: LLVM's state of this thread.  The caller owns a fresh machine. */
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error);

@@ -114,12 +114,14 @@ static bool keep(const kept *k)
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error)
 {
-    const bool peak = level == OPJIT_LEVEL_PEAK && !cpu->fresh;
+    static const LLVMCodeGenOptLevel levels[] = { [OPJIT_LEVEL_QUICK] = LLVMCodeGenLevelNone,
+                                                  [OPJIT_LEVEL_PEAK] = LLVMCodeGenLevelDefault,
+                                                  [CG_LEVEL_TILE] = LLVMCodeGenLevelLess };
     const char *features = cpu->features ? cpu->features(t) : cpu->machine_features;
     kept k = { .cpu = cpu,
                .name = cpu->features ? cpu->cpu(t) : cpu->machine_cpu,
                .features = features ? features : "",
-               .level = peak ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone };
+               .level = cpu->fresh ? LLVMCodeGenLevelNone : levels[level] };
     *out = NULL;
     if (pthread_once(&once, initialise) != 0 || key_error != 0)
         return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_code.c - the code of tiles (hold/hold.h).  A tile needs LLVM's default level, whose register allocator keeps its
+/* tile_code.c - the code of tiles (hold/hold.h).  A tile needs LLVM's level less, whose register allocator keeps its
  * registers, and takes longer to compile than the rest of its kernel at quick.  So the tiles of a module are a module
  * of their own, and their code, which refers to nothing, becomes the functions' bytes in the module that calls them.
  * The latest ones are kept for the process: kernels of other shapes have equal tiles. */
@@ -145,7 +145,7 @@ static opjit_status compile_batch(batch *b, opjit_error *error)
     rt_arena arena;
     TRY(opjit_cg_check_cancelled(b->request, error));
     opjit_rt_arena_init(&arena, b->request->allocator);
-    opjit_status status = opjit_cg_llvm_open(&m, b->cpu, b->tile[0]->target, OPJIT_LEVEL_PEAK, "tiles", error);
+    opjit_status status = opjit_cg_llvm_open(&m, b->cpu, b->tile[0]->target, CG_LEVEL_TILE, "tiles", error);
     if (status == OPJIT_OK)
         status = build(&m, b, &arena, error);
     if (status == OPJIT_OK)

@@ -163,8 +163,19 @@ static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, L
     }
     x = opjit_cg_kept(f, x);
     y = opjit_cg_kept(f, y);
+    LLVMValueRef v = f->peak || !f->cpu->beyond ? NULL : f->cpu->beyond(f, op == IR_MAX, x, y);
+    if (v)
+        return v;
     LLVMValueRef is_beyond = LLVMBuildFCmp(f->b, how, x, y, "");
     return LLVMBuildSelect(f->b, is_beyond, x, y, "");
+}
+
+/* x, or y, a constant that is a number, where x is not beyond it, at quick; NULL: it takes more than that. */
+static LLVMValueRef limited(cg_func *f, ir_op op, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef kept = f->peak || !f->cpu->limit ? NULL : opjit_cg_kept(f, y);
+    LLVMValueRef address = kept ? opjit_cg_kept_at(f, kept) : NULL;
+    return address ? f->cpu->limit(f, op == IR_MAX, x, kept, address) : NULL;
 }
 
 /* As float_choice, for f32 and f64.  If a is known to be a number, no NaN needs to be looked for.  Nor if b is known to
@@ -176,6 +187,9 @@ static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueR
         return beyond(f, op, type, x, y);
     if (is_number(type, bits[1], false))
         return beyond(f, op, type, y, x);
+    LLVMValueRef limit = is_number(type, bits[1], true) ? limited(f, op, x, y) : NULL;
+    if (limit)
+        return limit;
     LLVMValueRef choice = beyond(f, op, type, x, y);
     return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
 }

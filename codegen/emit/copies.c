@@ -19,19 +19,6 @@ void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef
     f->piece->tail = true;
 }
 
-bool opjit_cg_is_rest(const cg_func *f)
-{
-    LLVMValueRef mask = f->piece->mask;
-    if (!f->piece->tail || f->piece->rest <= 0 || !LLVMIsConstant(mask))
-        return false;
-    for (uint32_t i = 0; i < opjit_cg_lanes(mask); i++) {
-        LLVMValueRef lane = LLVMGetAggregateElement(mask, i);
-        if (!lane || !LLVMIsAConstantInt(lane) || (LLVMConstIntGetZExtValue(lane) != 0) != (i < f->piece->rest))
-            return false;
-    }
-    return true;
-}
-
 /* --- two places --------------------------------------------------------------------------------------------------- */
 
 /* What is remembered at one place is of no use at the other. */

@@ -59,6 +59,14 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
     return c->value;
 }
 
+LLVMValueRef opjit_cg_kept_at(const cg_func *f, LLVMValueRef v)
+{
+    for (uint32_t i = 0; i < f->constant_count; i++)
+        if (f->constants[i].value == v)
+            return f->constants[i].memory;
+    return NULL;
+}
+
 void opjit_cg_forget_kept(cg_func *f)
 {
     for (uint32_t i = 0; i < f->constant_count; i++)
@@ -185,4 +193,29 @@ LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
     LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, f->piece->lane_bits, f->piece->lanes), address, "");
     LLVMSetAlignment(v, f->piece->lane_bits / 8);
     return v;
+}
+
+/* --- masks --------------------------------------------------------------------------------------------------------- */
+
+bool opjit_cg_is_rest(const cg_func *f)
+{
+    LLVMValueRef mask = f->piece->mask;
+    if (!f->piece->tail || f->piece->rest <= 0 || !LLVMIsConstant(mask))
+        return false;
+    for (uint32_t i = 0; i < opjit_cg_lanes(mask); i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(mask, i);
+        if (!lane || !LLVMIsAConstantInt(lane) || (LLVMConstIntGetZExtValue(lane) != 0) != (i < f->piece->rest))
+            return false;
+    }
+    return true;
+}
+
+LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,
+                                 uint32_t align)
+{
+    LLVMTypeRef types[2] = { LLVMTypeOf(other), f->type.ptr }, fn_type;
+    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, other }, 3, "");
+    LLVMAddCallSiteAttribute(call, 1, compat_attribute(f->llvm, "align", align));
+    return call;
 }

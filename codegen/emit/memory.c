@@ -97,22 +97,8 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
 
 static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, LLVMValueRef mask)
 {
-    LLVMTypeRef type = opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)), types[2] = { type, f->type.ptr }, fn_type;
-    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
-    LLVMValueRef call =
-        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, LLVMConstNull(type) }, 3, "");
-    align_pointer(f, call, 0, a->bits / 8);
-    return call;
-}
-
-LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most)
-{
-    LLVMValueRef mask[CG_MAX_LANES];
-    if (most == lanes)
-        return opjit_cg_load_element(f, a, pointer, lanes, a->bits / 8);
-    for (uint32_t i = 0; i < lanes; i++)
-        mask[i] = opjit_cg_number(f, 1, 1, i < most);
-    return masked_load(f, a, pointer, LLVMConstVector(mask, lanes));
+    LLVMValueRef zeros = LLVMConstNull(opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)));
+    return opjit_cg_load_where(f, pointer, mask, zeros, a->bits / 8);
 }
 
 static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)

@@ -6,6 +6,17 @@
 
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
 
+LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most)
+{
+    LLVMValueRef mask[CG_MAX_LANES];
+    if (most == lanes)
+        return opjit_cg_load_element(f, a, pointer, lanes, a->bits / 8);
+    for (uint32_t i = 0; i < lanes; i++)
+        mask[i] = opjit_cg_number(f, 1, 1, i < most);
+    return opjit_cg_load_where(f, pointer, LLVMConstVector(mask, lanes), LLVMConstNull(opjit_cg_int(f, a->bits, lanes)),
+                               a->bits / 8);
+}
+
 /* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most)
 {

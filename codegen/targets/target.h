@@ -81,6 +81,12 @@ typedef struct cg_target {
      * intrinsic; NULL, or its result: it has none.  Fast selection takes a call by itself out of a block to the slow
      * one, a shuffle with all before it. */
     LLVMValueRef (*permute)(struct cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef places);
+    /* x if it is greater than y (max; else less), else y, which also is the result if either is NaN; by an intrinsic,
+     * for the same reason, as the next one. */
+    LLVMValueRef (*beyond)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y);
+    /* y, a constant that lies at the address, in the lanes in which x is not greater than it (max; else not less), else
+     * x; lanes of NaN stay. */
+    LLVMValueRef (*limit)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
     /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another

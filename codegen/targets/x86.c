@@ -81,6 +81,35 @@ static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValu
                                3, (LLVMValueRef[]){ a, places, b });
 }
 
+/* Whether these are numbers in whole 512-bit vectors. */
+static bool whole_floats(const cg_func *f, LLVMValueRef v)
+{
+    return has_avx512(f->target) && opjit_cg_lanes(v) * opjit_cg_bits(v) == 512 &&
+           (LLVMTypeOf(v) == opjit_cg_float(f, IR_F32, 16) || LLVMTypeOf(v) == opjit_cg_float(f, IR_F64, 8));
+}
+
+enum { CURRENT_ROUNDING = 4, NOT_GREATER = 0x12, NOT_LESS = 0x1d /* ordered, quiet */ };
+
+static LLVMValueRef beyond(cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    static const char *const names[2][2] = { { "llvm.x86.avx512.min.ps.512", "llvm.x86.avx512.max.ps.512" },
+                                             { "llvm.x86.avx512.min.pd.512", "llvm.x86.avx512.max.pd.512" } };
+    LLVMValueRef args[] = { x, y, opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    return whole_floats(f, x) ? opjit_cg_call_plain(f, names[opjit_cg_bits(x) == 64][max], 3, args) : NULL;
+}
+
+static LLVMValueRef limit(cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address)
+{
+    if (!whole_floats(f, x))
+        return NULL;
+    const bool wide = opjit_cg_bits(x) == 64;
+    LLVMValueRef args[] = { x, y, opjit_cg_number(f, 32, 1, max ? NOT_GREATER : NOT_LESS),
+                            opjit_cg_number(f, 1, opjit_cg_lanes(x), 1), opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    LLVMValueRef mask =
+        opjit_cg_call_plain(f, wide ? "llvm.x86.avx512.mask.cmp.pd.512" : "llvm.x86.avx512.mask.cmp.ps.512", 5, args);
+    return opjit_cg_load_where(f, address, mask, x, 64);
+}
+
 static const cg_legal legal[] = {
     { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
@@ -104,6 +133,8 @@ const cg_target opjit_cg_target_x86 = {
     .masked = masked,
     .dot4 = dot4,
     .permute = permute,
+    .beyond = beyond,
+    .limit = limit,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };
