@@ -3,7 +3,7 @@
  *
  *     for each block of rows of positions, and of rows of each group, in parallel
  *         for each block of k
- *             copy what it reads; for each tile of positions: put its taps side by side
+ *             copy what it reads; for each tile of positions: put its taps side by side, or read them there
  *                 for each tile of rows: tile = +0; for k, with the tile in registers: tile = fma(row, tap, tile)
  *                                        total = tile; after the first block of k total + tile
  *         store the results of the totals
@@ -13,7 +13,9 @@
 
 enum {
     APART = 16,     /* elements behind a row of sums and of k: they are not all in one set of a cache */
-    MOST_LOOPS = 31 /* beside the stage's own: rule V16 */
+    MOST_LOOPS = 31, /* beside the stage's own: rule V16 */
+    MOST_TAPS = 9,   /* whose steps a tile spells out, */
+    FEW_TILES = 6    /* of rows, for which putting taps side by side would take too large a part of the time */
 };
 
 static uint32_t scratch_of_bytes(window *w, int64_t rows, int64_t columns)
@@ -34,7 +36,7 @@ static void declare_scratch(window *w)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
     if (!w->lies_well && w->bytes == 0)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
-    if (!w->bare && !w->alone)
+    if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0) {
         const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
@@ -48,6 +50,36 @@ static void declare_scratch(window *w)
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
+/* Whether tiles read taps where the copy has them, at one distance for all channels: nothing is put side by side. */
+static bool reads_in_place(const window *w)
+{
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    return !w->bare && !w->alone && !w->gathers && w->bytes == 0 && w->values[WINDOW_CONDITION] == 0 &&
+           w->slots == 1 && w->digits[0].axis < 0 && w->depth <= MOST_TAPS &&
+           rows->block <= FEW_TILES * rows->tile;
+}
+
+/* The held loop: over k, or over channels, with loops over their taps in it.  *k: of the block; from: the place in the
+ * copy. */
+static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir_ref *k, ir_ref *from)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    ir_ref digits[WINDOW_DIGITS];
+    block *last = of_k;
+    digits[0] = *k = contract_loop(c, list, w->in_place ? w->here_channels : c->here_k, of_k);
+    if (!w->in_place)
+        return last;
+    *k = contract_times(c, *k, w->depth);
+    for (uint32_t d = 1; d < w->digit_count; d++) {
+        digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &of_taps[d]);
+        last = &of_taps[d];
+        *k = contract_plus(c, *k, contract_times(c, digits[d], w->digits[d].divide));
+    }
+    opjit_ir_window_place(w, digits, from);
+    return last;
+}
+
 /* The tile in row i and column j of the block. */
 static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
 {
@@ -55,17 +87,19 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const ir_type type = (ir_type)c->def.type;
-    ir_ref at[2], x[2];
-    block of_k, inside;
+    ir_ref at[2], x[2], from[3], k;
+    block of_k, of_taps[WINDOW_DIGITS], inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
-    opjit_ir_contract_over_tile(c, &of_k, at, &inside);
+    opjit_ir_contract_over_tile(c, open_steps(w, list, &of_k, of_taps, &k, from), at, &inside);
     const ir_ref row = contract_plus(c, i, at[0]), column = contract_plus(c, j, at[1]);
     x[rows->factor] = w->bytes > 0 ? opjit_ir_window_row_word(w, row, k)
                       : w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
                                    : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
-    x[columns->factor] = w->bare ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
-                                 : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
+    if (w->in_place)
+        from[2] = contract_plus(c, from[2], column);
+    x[columns->factor] = w->in_place ? opjit_ir_load(f, w->copy, from)
+                         : w->bare   ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
+                                     : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
     const ir_ref before = opjit_ir_load(f, c->tile, at);
     ir_ref sum = w->bytes > 0 ? ir_make3(f, IR_DOT4_US, IR_I32, before, x[columns->factor], x[rows->factor])
                               : ir_dot_step(f, type, x[0], x[1], before);
@@ -98,7 +132,7 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
         opjit_ir_window_weights(w, list);
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
     const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
-    if (!w->bare)
+    if (w->panel != 0)
         opjit_ir_window_panel(w, &of_n, j);
     opjit_ir_window_add_sums(w, &of_n, j);
     const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
@@ -215,6 +249,7 @@ bool opjit_ir_window_write(window *w, block *stages)
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
     if (w->bytes > 0 && !opjit_ir_window_pack_rows(w, stages))
         return false;
+    w->in_place = reads_in_place(w);
     declare_scratch(w);
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, iterations), 1);
     if (f->failed)

@@ -51,6 +51,7 @@ typedef struct window {
     int64_t length, totals;        /* positions of a line that tiles have; of all lines */
     bool gathers;                  /* taps are read from memory one by one: there is no copy */
     bool bare;                     /* without taps: tiles read the copy itself */
+    bool in_place;                 /* tiles read the taps of a channel from the copy itself */
     bool of_memory;                /* the windows' factor is elements that are loaded, widened at most */
     bool flat;                     /* and the copy of whole lines of memory is one line */
     bool lies_well;                /* tiles read the other factor as it lies, by `direct` */

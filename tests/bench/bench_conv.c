@@ -28,6 +28,10 @@ typedef struct layer {
 static const layer layers[] = {
     LAYER("7x7/2 3>64 224", 3, 64, 224, 7, 2, 1, CONV_RELU, true),
     LAYER("3x3 64>64 56", 64, 64, 56, 3, 1, 1, CONV_RELU, true),
+    LAYER("3x3 32>32 160", 32, 32, 160, 3, 1, 1, CONV_RELU, false),
+    LAYER("3x3 16>16 80", 16, 16, 80, 3, 1, 1, CONV_RELU, false),
+    LAYER("3x3 32>32 40", 32, 32, 40, 3, 1, 1, CONV_RELU, false),
+    LAYER("3x3 48>48 52", 48, 48, 52, 3, 1, 1, CONV_RELU, false),
     LAYER("3x3 128>128 28", 128, 128, 28, 3, 1, 1, CONV_RELU, false),
     LAYER("3x3 256>256 14", 256, 256, 14, 3, 1, 1, CONV_RELU, true),
     LAYER("3x3 512>512 7", 512, 512, 7, 3, 1, 1, CONV_RELU, true),
