@@ -31,14 +31,14 @@ static const char *name_of(cli_onnx *m, const char *text, const char **value)
     return opjit_rt_arena_string(&m->arena, text, (size_t)(sign - text));
 }
 
-/* A number from 1 on, and what follows it. */
+/* A number, and what follows it. */
 static opjit_status read_size(cli_onnx *m, const char *option, const char **text, uint64_t *out)
 {
     char *end;
     const bool digits = **text >= '0' && **text <= '9';
     *out = digits ? strtoull(*text, &end, 10) : 0;
-    if (*out < 1 || *out > UINT32_MAX)
-        return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "%s: \"%.40s\" is no size from 1 to 2^32 - 1",
+    if (!digits || *out > UINT32_MAX)
+        return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "%s: \"%.40s\" is no size from 0 to 2^32 - 1",
                                   option, *text);
     *text = end;
     return OPJIT_OK;

@@ -137,6 +137,9 @@ opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_
 /* Output i is a constant with these elements, which stay in memory. */
 opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
                                   const uint64_t *dims, const void *data);
+/* Output i is a constant of no elements. */
+opjit_status opjit_onnx_give_nothing(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
+                                     const uint64_t *dims);
 /* Output i is the value itself. */
 opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v);
 /* The value in other sizes, of as many elements; a constant stays one. */
@@ -148,6 +151,16 @@ opjit_tensor opjit_onnx_vector(onnx_import *m, const onnx_call *c, uint32_t i, u
 /* Adds an operator of several outputs, whose tensors are null if there was an error. */
 void opjit_onnx_add(onnx_import *m, DML_OPERATOR_TYPE type, const void *desc, const opjit_tensor *inputs,
                     uint32_t input_count, opjit_tensor *outputs, uint32_t output_count);
+/* What the row makes of these inputs, as the node's attributes say, in *out: its output 0, for the call's own use. */
+opjit_status opjit_onnx_call_row(onnx_import *m, const onnx_call *c, const onnx_node *node, const onnx_row *row,
+                                 onnx_value **inputs, uint32_t input_count, onnx_value *out);
+/* The tensor as a value of the sizes that v has. */
+static inline onnx_value onnx_value_of(const onnx_value *v, int32_t type, opjit_tensor tensor)
+{
+    onnx_value made = { .type = type, .rank = v->rank, .tensor = tensor };
+    memcpy(made.dims, v->dims, sizeof made.dims);
+    return made;
+}
 /* A scalar of the type that the value has. */
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value);
 /* The tensor in another type (onnx_type). */

@@ -70,9 +70,6 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                   "{input} {\"" ONNX_NAME "\"}: size %u is not known: give the input's sizes",
                                   ONNX_SHOW(p->name), d);
-    if (*out == 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{input} {\"" ONNX_NAME "\"}: size %u is 0",
-                                  ONNX_SHOW(p->name), d);
     return OPJIT_OK;
 }
 
@@ -129,6 +126,8 @@ static opjit_status add_input(opjit_model *model, onnx_import *m, const onnx_por
                                       "{input} {\"" ONNX_NAME "\"}: a value of %llu bytes, must be %llu",
                                       ONNX_SHOW(p->name), (unsigned long long)given->bytes, (unsigned long long)bytes);
         v.data = given->value;
+    } else if (opjit_onnx_elements_of(&v) == 0) {
+        v.data = ""; /* all of none */
     } else {
         v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
         in->binding = 0; /* found when the graph is whole */
@@ -174,7 +173,7 @@ static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_po
     memcpy(out->dims, v->dims, sizeof out->dims);
     model->output_count++;
     if (m->error->status != OPJIT_OK) {
-        opjit_rt_error_prefix(m->error, "{output} {\"" ONNX_NAME "\"}", ONNX_SHOW(p->name));
+        opjit_rt_error_prefix(m->error, "output \"" ONNX_NAME "\"", ONNX_SHOW(p->name));
         return m->error->status;
     }
     (void)opjit_graph_output(model->graph, out->name, tensor);

@@ -12,6 +12,7 @@ typedef struct attention {
     uint64_t batch, heads, kv_heads, queries, keys, width, v_width;
     double scale, softcap;
     bool causal;
+    uint64_t window; /* keys that a query sees at most; 0: all */
     uint64_t past; /* keys that come before the first query's own */
     int32_t type;
 } attention;
@@ -63,6 +64,8 @@ static opjit_tensor attend(onnx_import *m, const attention *a)
         scores = opjit_graph_add(g, scores, a->mask);
     if (a->causal)
         scores = opjit_graph_fill_band(g, scores, -INFINITY, (int32_t)a->past + 1, INT32_MAX);
+    if (a->window != 0)
+        scores = opjit_graph_fill_band(g, scores, -INFINITY, INT32_MIN, (int32_t)a->past + 1 - (int32_t)a->window);
     return opjit_graph_matrix_multiply(g, opjit_graph_softmax(g, scores, 3), repeat_heads(m, a, a->v, a->v_width), 0,
                                        0);
 }
@@ -83,7 +86,7 @@ static opjit_tensor mask_of(onnx_import *m, const onnx_call *c, uint32_t i, int3
 static opjit_status add_past(onnx_import *m, onnx_call *c, uint32_t past, uint32_t present, opjit_tensor *t,
                              int32_t type)
 {
-    if (onnx_input(c, past) != NULL) {
+    if (onnx_input(c, past) != NULL && opjit_onnx_elements_of(c->inputs[past]) != 0) {
         const opjit_tensor both[2] = { onnx_tensor_of(m, c, past), *t };
         *t = opjit_graph_join(m->graph, both, 2, 2);
     }
@@ -142,16 +145,36 @@ static opjit_tensor bias_part(onnx_import *m, const onnx_call *c, uint32_t input
     return opjit_graph_slice(m->graph, onnx_tensor_of(m, c, input), offset, length, NULL);
 }
 
-/* A mask of keys, {batch, keys} of INT32: what is 0 counts as far below every score. */
-static opjit_tensor key_mask(onnx_import *m, const onnx_call *c, const attention *a, uint32_t i)
+/* Adds input i to the mask: {batch, keys} or {batch, queries, keys}, of which 0 counts as far below every score, or the
+ * number of keys that count, {batch}. */
+static opjit_status add_key_mask(onnx_import *m, const onnx_call *c, attention *a, uint32_t i)
 {
-    const uint64_t dims[4] = { a->batch, 1, 1, a->keys };
+    opjit_graph *const g = m->graph;
+    const onnx_value *const v = onnx_input(c, i);
+    if (v == NULL)
+        return OPJIT_OK;
+    const bool fits = v->rank >= 1 && v->rank <= 3 && v->dims[0] == a->batch &&
+                      (v->rank != 3 || v->dims[1] == a->queries) && (v->rank == 1 || v->dims[v->rank - 1] == a->keys);
+    if (!fits)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a key mask of %u dimensions, the first of %llu", v->rank,
+                                 (unsigned long long)v->dims[0]);
+    const uint64_t dims[4] = { a->batch, 1, v->rank == 3 ? a->queries : 1, v->rank == 1 ? 1 : a->keys };
+    const uint32_t places[4] = { 1, 1, 1, (uint32_t)a->keys };
+    opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), 4, dims);
+    t = v->rank != 1 ? opjit_onnx_cast(m, t, v->type, ONNX_BOOL)
+                     : opjit_graph_greater(
+                           g, t, opjit_graph_sequence(g, opjit_onnx_dtype(v->type), 4, places, 0, 1));
     const double filter = (double)opjit_onnx_float(m, c, "mask_filter_value", -10000);
-    const opjit_tensor t = opjit_onnx_cast(m, onnx_tensor_of(m, c, i), c->inputs[i]->type, ONNX_BOOL);
-    return opjit_onnx_reshape(m,
-                              opjit_graph_where(m->graph, t, opjit_onnx_scalar(m, a->type, 0),
-                                                opjit_onnx_scalar(m, a->type, filter)),
-                              4, dims);
+    t = opjit_graph_where(g, t, opjit_onnx_scalar(m, a->type, 0), opjit_onnx_scalar(m, a->type, filter));
+    a->mask = a->mask.index == 0 ? t : opjit_graph_add(g, a->mask, t);
+    return OPJIT_OK;
+}
+
+/* The scale that the node says, or one over the root of the width. */
+static double scale_of(const onnx_import *m, const onnx_call *c, uint64_t width)
+{
+    const float scale = opjit_onnx_float(m, c, "scale", 0);
+    return scale != 0 ? (double)scale : 1 / sqrt((double)width);
 }
 
 /* com.microsoft's MultiHeadAttention: query, key, value of three dimensions, bias, key mask, attention bias, past. */
@@ -184,61 +207,110 @@ opjit_status opjit_onnx_multi_head_attention(onnx_import *m, onnx_call *c)
     TRY(add_past(m, c, 7, 2, &a.v, a.type));
     a.keys += a.past;
     a.mask = mask_of(m, c, 5, a.type);
-    if (onnx_input(c, 4) != NULL) {
-        if (c->inputs[4]->rank != 2 || c->inputs[4]->dims[1] != a.keys)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a key mask of %u dimensions", c->inputs[4]->rank);
-        const opjit_tensor keys = key_mask(m, c, &a, 4);
-        a.mask = a.mask.index == 0 ? keys : opjit_graph_add(m->graph, a.mask, keys);
-    }
+    TRY(add_key_mask(m, c, &a, 4));
     a.causal = opjit_onnx_int(m, c, "unidirectional", 0) != 0;
-    const float scale = opjit_onnx_float(m, c, "scale", 0);
-    a.scale = scale != 0 ? (double)scale : 1 / sqrt((double)a.width);
+    a.scale = scale_of(m, c, a.width);
     return opjit_onnx_give(m, c, 0, join_heads(m, attend(m, &a), a.batch, a.queries, a.heads, a.v_width), a.type, 3);
 }
 
-/* com.microsoft's Attention: input {batch, rows, hidden}, weights {hidden, 3 * width}, bias, key mask. */
+/* The widths of queries, keys and values in the columns of the weights. */
+static opjit_status read_widths(onnx_import *m, const onnx_call *c, uint64_t columns, uint64_t heads, uint64_t out[3])
+{
+    const onnx_attribute *const said = opjit_onnx_attribute(m, c, "qkv_hidden_sizes");
+    for (uint32_t i = 0; i < 3; i++) {
+        out[i] = said != NULL && said->ints != NULL && said->count == 3 ? (uint64_t)said->ints[i] : columns / 3;
+        if (heads == 0 || out[i] == 0 || out[i] > columns || out[i] % heads != 0)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu, of a width of %llu",
+                                     (unsigned long long)heads, (unsigned long long)out[i]);
+    }
+    return out[0] == out[1] && out[0] + out[1] + out[2] == columns
+               ? OPJIT_OK
+               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute qkv_hidden_sizes: their sum is not %llu",
+                                   (unsigned long long)columns);
+}
+
+/* Keys and values behind those of the past, {2, batch, heads, rows, width}; both together are output 1. */
+static opjit_status add_joint_past(onnx_import *m, onnx_call *c, uint32_t past, attention *a)
+{
+    opjit_graph *const g = m->graph;
+    const onnx_value *const p = onnx_input(c, past);
+    opjit_tensor *const parts[2] = { &a->k, &a->v };
+    if (a->width != a->v_width && (p != NULL || onnx_wants(c, 1)))
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "past keys and values of different widths");
+    a->past = p == NULL || p->rank != 5 ? 0 : p->dims[3];
+    a->keys += a->past;
+    opjit_tensor both[2];
+    const uint64_t apart[5] = { 1, a->batch, a->heads, a->keys, a->width };
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t begin[5] = { i }, sizes[5] = { 1, (uint32_t)a->batch, (uint32_t)a->heads, (uint32_t)a->past,
+                                                      (uint32_t)a->width };
+        const uint64_t dims[4] = { a->batch, a->heads, a->past, a->width };
+        if (a->past != 0) {
+            const opjit_tensor pair[2] = {
+                opjit_onnx_reshape(m, opjit_graph_slice(g, onnx_tensor_of(m, c, past), begin, sizes, NULL), 4, dims),
+                *parts[i]
+            };
+            *parts[i] = opjit_graph_join(g, pair, 2, 2);
+        }
+        both[i] = onnx_wants(c, 1) ? opjit_onnx_reshape(m, *parts[i], 5, apart) : *parts[i];
+    }
+    return onnx_wants(c, 1) ? opjit_onnx_give(m, c, 1, opjit_graph_join(g, both, 2, 0), a->type, 5) : OPJIT_OK;
+}
+
+/* Rows of input 0 by the weights; quantized: of 8 bits, scales are inputs 3 and 4, zero points 6 and 7. */
+static opjit_tensor project(onnx_import *m, const onnx_call *c, const uint64_t flat[2], bool quantized)
+{
+    opjit_graph *const g = m->graph;
+    const opjit_tensor x = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat), w = onnx_tensor_of(m, c, 1);
+    opjit_tensor y;
+    if (!quantized) {
+        y = opjit_graph_matrix_multiply(g, x, w, 0, 0);
+    } else {
+        const opjit_tensor inputs[4] = { x, opjit_onnx_vector(m, c, 6, 2, 0), w, opjit_onnx_vector(m, c, 7, 2, 1) };
+        y = opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, NULL, inputs, 4);
+        y = opjit_graph_multiply(
+            g, opjit_onnx_cast(m, y, ONNX_INT32, ONNX_FLOAT),
+            opjit_graph_multiply(g, opjit_onnx_vector(m, c, 3, 2, 0), opjit_onnx_vector(m, c, 4, 2, 1)));
+    }
+    return onnx_input(c, 2) == NULL ? y : opjit_graph_add(g, y, onnx_tensor_of(m, c, 2));
+}
+
+/* com.microsoft's Attention: input {batch, rows, hidden}, weights {hidden, queries + keys + values}, bias, key mask,
+ * past, bias of the scores; QAttention (arg 1): input and weights of 8 bits, mask and past come later. */
 opjit_status opjit_onnx_attention_of_weights(onnx_import *m, onnx_call *c)
 {
+    const bool quantized = c->row->arg == 1;
     attention a = { 0 };
-    TRY(opjit_onnx_need(m, c, 2));
+    uint64_t widths[3];
+    TRY(opjit_onnx_need(m, c, quantized ? 5 : 2));
     const onnx_value *const x = c->inputs[0], *const w = c->inputs[1];
-    if (x->rank != 3 || w->rank != 2 || onnx_input(c, 4) != NULL || opjit_onnx_int(m, c, "do_rotary", 0) != 0 ||
-        opjit_onnx_attribute(m, c, "qkv_hidden_sizes") != NULL || onnx_wants(c, 1))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "past keys, rotary embedding and widths of their own are not "
-                                                          "taken");
+    if (x->rank != 3 || w->rank != 2 || w->dims[0] != x->dims[2] || opjit_onnx_int(m, c, "do_rotary", 0) != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions by %u, or rotary embedding, are not taken",
+                                 x->rank, w->rank);
     a.heads = a.kv_heads = (uint64_t)opjit_onnx_int(m, c, "num_heads", 0);
-    const uint64_t hidden = w->dims[1] / 3;
-    if (a.heads == 0 || hidden % a.heads != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu",
-                                 (unsigned long long)a.heads);
-    opjit_graph *const g = m->graph;
-    a.type = x->type;
+    TRY(read_widths(m, c, w->dims[1], a.heads, widths));
+    a.type = quantized ? ONNX_FLOAT : x->type;
     a.batch = x->dims[0];
     a.queries = a.keys = x->dims[1];
-    a.width = a.v_width = hidden / a.heads;
+    a.width = widths[0] / a.heads;
+    a.v_width = widths[2] / a.heads;
     const uint64_t flat[2] = { a.batch * a.queries, x->dims[2] };
-    opjit_tensor all = opjit_graph_matrix_multiply(g, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat),
-                                                   onnx_tensor_of(m, c, 1), 0, 0);
-    if (onnx_input(c, 2) != NULL)
-        all = opjit_graph_add(g, all, onnx_tensor_of(m, c, 2));
-    const uint32_t sizes[2] = { (uint32_t)flat[0], (uint32_t)hidden };
+    const opjit_tensor all = project(m, c, flat, quantized);
     opjit_tensor *const parts[3] = { &a.q, &a.k, &a.v };
+    uint32_t offsets[2] = { 0, 0 };
     for (uint32_t i = 0; i < 3; i++) {
-        const uint32_t offsets[2] = { 0, (uint32_t)(i * hidden) };
-        *parts[i] = split_heads(m, opjit_graph_slice(g, all, offsets, sizes, NULL), a.batch, a.queries, a.heads,
-                                a.width);
+        const uint32_t sizes[2] = { (uint32_t)flat[0], (uint32_t)widths[i] };
+        *parts[i] = split_heads(m, opjit_graph_slice(m->graph, all, offsets, sizes, NULL), a.batch, a.queries, a.heads,
+                                widths[i] / a.heads);
+        offsets[1] += sizes[1];
     }
-    a.mask = mask_of(m, c, 5, a.type);
-    if (onnx_input(c, 3) != NULL) {
-        if (c->inputs[3]->rank != 2 || c->inputs[3]->dims[0] != a.batch || c->inputs[3]->dims[1] != a.keys)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a key mask of %u dimensions", c->inputs[3]->rank);
-        const opjit_tensor keys = key_mask(m, c, &a, 3);
-        a.mask = a.mask.index == 0 ? keys : opjit_graph_add(g, a.mask, keys);
-    }
+    TRY(add_joint_past(m, c, quantized ? 8 : 4, &a));
+    if (!quantized)
+        a.mask = mask_of(m, c, 5, a.type);
+    TRY(add_key_mask(m, c, &a, quantized ? 5 : 3));
     a.causal = opjit_onnx_int(m, c, "unidirectional", 0) != 0;
-    const float scale = opjit_onnx_float(m, c, "scale", 0);
-    a.scale = scale != 0 ? (double)scale : 1 / sqrt((double)a.width);
-    return opjit_onnx_give(m, c, 0, join_heads(m, attend(m, &a), a.batch, a.queries, a.heads, a.width), a.type, 3);
+    a.scale = scale_of(m, c, a.width);
+    return opjit_onnx_give(m, c, 0, join_heads(m, attend(m, &a), a.batch, a.queries, a.heads, a.v_width), a.type, 3);
 }
 
 /* --- rotary embedding --------------------------------------------------------------------------------------------- */
@@ -268,12 +340,43 @@ static opjit_tensor cached(onnx_import *m, const onnx_call *c, uint32_t i, uint3
         const uint64_t dims[4] = { v->rank == 3 ? v->dims[0] : 1, rows, 1, half };
         return opjit_onnx_reshape(m, t, 4, dims);
     }
-    const uint64_t whole[3] = { 1, v->dims[0], v->dims[1] }, flat[3] = { 1, 1, opjit_onnx_elements_of(at) };
-    const bool each = flat[2] == rows * batch;
-    const uint64_t result[4] = { each ? batch : 1, each ? rows : flat[2], 1, half };
-    t = opjit_graph_gather(m->graph, opjit_onnx_reshape(m, t, 3, whole),
-                           opjit_onnx_reshape(m, onnx_tensor_of(m, c, positions), 3, flat), 1, 1);
+    const uint64_t whole[3] = { 1, v->dims[0], v->dims[1] };
+    const bool each = opjit_onnx_elements_of(at) == rows * batch; /* else it is the first row's */
+    const uint64_t flat[3] = { 1, 1, each ? rows * batch : 1 }, result[4] = { each ? batch : 1, rows, 1, half };
+    opjit_tensor rows_at = opjit_onnx_reshape(m, onnx_tensor_of(m, c, positions), 3, flat);
+    if (!each) {
+        const uint32_t sizes[3] = { 1, 1, (uint32_t)rows };
+        rows_at = opjit_graph_add(m->graph, rows_at,
+                                  opjit_graph_sequence(m->graph, opjit_onnx_dtype(at->type), 3, sizes, 0, 1));
+    }
+    t = opjit_graph_gather(m->graph, opjit_onnx_reshape(m, t, 3, whole), rows_at, 1, 1);
     return opjit_onnx_reshape(m, t, 4, result);
+}
+
+/* {batch, rows, heads, width} whose pairs of elements are turned by the angles; `half` pairs, the rest stays. */
+static opjit_tensor turned(onnx_import *m, opjit_tensor t, const uint64_t *dims, uint64_t half, opjit_tensor cosine,
+                           opjit_tensor sine, bool interleaved)
+{
+    opjit_graph *const g = m->graph;
+    const uint32_t n = (uint32_t)half;
+    const opjit_tensor a = interleaved ? lanes(m, t, 0, n, 2) : lanes(m, t, 0, n, 1);
+    const opjit_tensor b = interleaved ? lanes(m, t, 1, n, 2) : lanes(m, t, n, n, 1);
+    opjit_tensor parts[3] = {
+        opjit_graph_subtract(g, opjit_graph_multiply(g, a, cosine), opjit_graph_multiply(g, b, sine)),
+        opjit_graph_add(g, opjit_graph_multiply(g, a, sine), opjit_graph_multiply(g, b, cosine)),
+    };
+    if (interleaved) {
+        const uint64_t apart[5] = { dims[0], dims[1], dims[2], half, 1 };
+        const uint64_t together[4] = { dims[0], dims[1], dims[2], 2 * half };
+        parts[0] = opjit_onnx_reshape(m, parts[0], 5, apart);
+        parts[1] = opjit_onnx_reshape(m, parts[1], 5, apart);
+        parts[0] = opjit_onnx_reshape(m, opjit_graph_join(g, parts, 2, 4), 4, together);
+        parts[1] = (opjit_tensor){ 0, 0 };
+    }
+    uint32_t count = interleaved ? 1 : 2;
+    if (2 * half < dims[3])
+        parts[count++] = lanes(m, t, 2 * n, (uint32_t)(dims[3] - 2 * half), 1);
+    return count == 1 ? parts[0] : opjit_graph_join(g, parts, count, 3);
 }
 
 /* Pairs of elements of each head are turned by the angle of their row; arg 1: com.microsoft's order of inputs. */
@@ -293,8 +396,8 @@ opjit_status opjit_onnx_rotary_embedding(onnx_import *m, onnx_call *c)
     if (heads == 0 || (flat && x->dims[2] % heads != 0))
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu", (unsigned long long)said);
     const uint64_t width = flat ? x->dims[2] / heads : x->dims[3];
-    if (2 * half > width || (onnx_input(c, positions) != NULL && opjit_onnx_elements_of(c->inputs[positions]) !=
-                                                                     rows * x->dims[0]))
+    const uint64_t places = onnx_input(c, positions) == NULL ? 1 : opjit_onnx_elements_of(c->inputs[positions]);
+    if (2 * half > width || (places != 1 && places != rows * x->dims[0]))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "positions that are not one for each row");
     static const uint32_t order[4] = { 0, 2, 1, 3 };
     const uint64_t dims[4] = { x->dims[0], rows, heads, width };
@@ -303,26 +406,100 @@ opjit_status opjit_onnx_rotary_embedding(onnx_import *m, onnx_call *c)
     const opjit_tensor cosine = cached(m, c, cosines, positions, x->dims[0], rows, half);
     const opjit_tensor sine = cached(m, c, cosines + 1, positions, x->dims[0], rows, half);
     const bool interleaved = opjit_onnx_int(m, c, "interleaved", 0) != 0;
-    const uint32_t n = (uint32_t)half;
-    const opjit_tensor a = interleaved ? lanes(m, t, 0, n, 2) : lanes(m, t, 0, n, 1);
-    const opjit_tensor b = interleaved ? lanes(m, t, 1, n, 2) : lanes(m, t, n, n, 1);
-    opjit_tensor parts[3] = {
-        opjit_graph_subtract(g, opjit_graph_multiply(g, a, cosine), opjit_graph_multiply(g, b, sine)),
-        opjit_graph_add(g, opjit_graph_multiply(g, a, sine), opjit_graph_multiply(g, b, cosine)),
-    };
-    if (interleaved) {
-        const uint64_t apart[5] = { dims[0], rows, heads, half, 1 };
-        const uint64_t together[4] = { dims[0], rows, heads, 2 * half };
-        parts[0] = opjit_onnx_reshape(m, parts[0], 5, apart);
-        parts[1] = opjit_onnx_reshape(m, parts[1], 5, apart);
-        parts[0] = opjit_onnx_reshape(m, opjit_graph_join(g, parts, 2, 4), 4, together);
-        parts[1] = (opjit_tensor){ 0, 0 };
-    }
-    uint32_t count = interleaved ? 1 : 2;
-    if (2 * half < width)
-        parts[count++] = lanes(m, t, 2 * n, (uint32_t)(width - 2 * half), 1);
-    opjit_tensor y = count == 1 ? parts[0] : opjit_graph_join(g, parts, count, 3);
+    opjit_tensor y = turned(m, t, dims, half, cosine, sine, interleaved);
     if (!flat)
         y = opjit_graph_transpose(g, y, order);
     return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, x->dims);
+}
+
+/* --- GroupQueryAttention ------------------------------------------------------------------------------------------ */
+
+/* The lengths have to be those of whole sequences: what is known of them, and the number of all keys. */
+static opjit_status check_lengths(onnx_import *m, const onnx_call *c, const attention *a, uint32_t lengths)
+{
+    int64_t total = 0, *each = NULL;
+    uint32_t count = 0;
+    TRY(opjit_onnx_input_int(m, c, lengths + 1, &total));
+    if (total != (int64_t)a->keys)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%lld keys in all, must be %llu: those of the past and of "
+                                                          "the call",
+                                 (long long)total, (unsigned long long)a->keys);
+    if (a->batch > 1 || onnx_is_constant(c->inputs[lengths]))
+        TRY(opjit_onnx_input_ints(m, c, lengths, &each, &count));
+    for (uint32_t i = 0; i < count; i++)
+        if (each[i] != total - 1)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "sequence %u has %lld keys, must have all %lld", i,
+                                     (long long)each[i] + 1, (long long)total);
+    return OPJIT_OK;
+}
+
+/* Rows of a table of angles: those that positions say, or as many as queries behind those of the past. */
+static opjit_tensor angles(onnx_import *m, const onnx_call *c, const attention *a, uint32_t table, uint32_t positions,
+                           uint64_t half)
+{
+    if (onnx_input(c, positions) != NULL)
+        return cached(m, c, table, positions, a->batch, a->queries, half);
+    const uint32_t begin[2] = { (uint32_t)a->past, 0 }, sizes[2] = { (uint32_t)a->queries, (uint32_t)half };
+    const uint64_t dims[4] = { 1, a->queries, 1, half };
+    return opjit_onnx_reshape(m, opjit_graph_slice(m->graph, onnx_tensor_of(m, c, table), begin, sizes, NULL), 4, dims);
+}
+
+/* com.microsoft's GroupQueryAttention: query, key, value (or all in the first), past key and value, lengths, the number
+ * of all keys, tables of cosines and sines, positions, attention bias. */
+opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
+{
+    enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK };
+    attention a = { 0 };
+    opjit_graph *const g = m->graph;
+    if (onnx_input(c, QUERY) == NULL || onnx_input(c, LENGTHS) == NULL || onnx_input(c, TOTAL) == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "queries or lengths are missing");
+    const onnx_value *const q = c->inputs[QUERY], *const key = onnx_input(c, KEY), *const value = onnx_input(c, VALUE);
+    const onnx_value *const past = onnx_input(c, PAST_KEY);
+    const bool rotary = opjit_onnx_int(m, c, "do_rotary", 0) != 0;
+    if (onnx_input(c, SINK) != NULL || opjit_onnx_int(m, c, "smooth_softmax", 0) > 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "smooth softmax is not taken");
+    a.heads = (uint64_t)opjit_onnx_int(m, c, "num_heads", 0);
+    a.kv_heads = (uint64_t)opjit_onnx_int(m, c, "kv_num_heads", 0);
+    const uint64_t heads[3] = { a.heads, a.kv_heads, a.kv_heads }, all = a.heads + 2 * a.kv_heads;
+    if (q->rank != 3 || a.kv_heads == 0 || a.heads == 0 || a.heads > q->dims[2] || a.kv_heads > q->dims[2] ||
+        a.heads % a.kv_heads != 0 || q->dims[2] % (key == NULL ? all : a.heads) != 0 ||
+        (key == NULL) != (value == NULL) || (key != NULL && (key->rank != 3 || value->rank != 3)))
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu heads of queries, %llu of keys",
+                                 (unsigned long long)a.heads, (unsigned long long)a.kv_heads);
+    a.type = q->type;
+    a.batch = q->dims[0];
+    a.queries = q->dims[1];
+    a.width = a.v_width = q->dims[2] / (key == NULL ? all : a.heads);
+    a.past = past == NULL || past->rank != 4 ? 0 : past->dims[2];
+    a.keys = a.queries + a.past;
+    TRY(check_lengths(m, c, &a, LENGTHS));
+    const uint64_t half = rotary && onnx_input(c, COSINES) != NULL ? c->inputs[COSINES]->dims[1] : 0;
+    if (rotary && (half == 0 || 2 * half > a.width || onnx_input(c, SINES) == NULL ||
+                   (onnx_input(c, POSITIONS) == NULL && c->inputs[COSINES]->dims[0] < a.keys)))
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "tables of %llu angles for a width of %llu",
+                                 (unsigned long long)half, (unsigned long long)a.width);
+    static const uint32_t order[4] = { 0, 2, 1, 3 };
+    opjit_tensor *const parts[3] = { &a.q, &a.k, &a.v };
+    for (uint32_t i = 0, first = 0; i < 3; i++) {
+        const uint64_t dims[4] = { a.batch, a.queries, heads[i], a.width };
+        const uint32_t begin[3] = { 0, 0, first };
+        const uint32_t sizes[3] = { (uint32_t)a.batch, (uint32_t)a.queries, (uint32_t)(heads[i] * a.width) };
+        opjit_tensor t = key == NULL ? opjit_graph_slice(g, onnx_tensor_of(m, c, QUERY), begin, sizes, NULL)
+                                     : onnx_tensor_of(m, c, QUERY + i);
+        t = opjit_onnx_reshape(m, t, 4, dims);
+        if (half != 0 && i < 2)
+            t = turned(m, t, dims, half, angles(m, c, &a, COSINES, POSITIONS, half),
+                       angles(m, c, &a, SINES, POSITIONS, half), opjit_onnx_int(m, c, "rotary_interleaved", 0) != 0);
+        *parts[i] = opjit_graph_transpose(g, t, order);
+        first += sizes[2];
+    }
+    TRY(add_past(m, c, PAST_KEY, 1, &a.k, a.type));
+    TRY(add_past(m, c, PAST_VALUE, 2, &a.v, a.type));
+    a.mask = mask_of(m, c, BIAS, a.type);
+    a.causal = true;
+    const int64_t window = opjit_onnx_int(m, c, "local_window_size", -1);
+    a.window = window > 0 && (uint64_t)window < a.keys ? (uint64_t)window : 0;
+    a.scale = scale_of(m, c, a.width);
+    a.softcap = (double)opjit_onnx_float(m, c, "softcap", 0);
+    return opjit_onnx_give(m, c, 0, join_heads(m, attend(m, &a), a.batch, a.queries, a.heads, a.width), a.type, 3);
 }

@@ -57,14 +57,21 @@ opjit_status opjit_onnx_split(onnx_import *m, onnx_call *c)
     if (parts == NULL)
         return opjit_rt_no_memory(m->error);
     TRY(part_sizes(m, c, x->dims[axis], parts));
-    const opjit_tensor t = onnx_tensor_of(m, c, 0);
     uint32_t offsets[ONNX_RANK] = { 0 }, sizes[ONNX_RANK];
-    for (uint32_t d = 0; d < x->rank; d++)
+    onnx_value part = { .rank = x->rank };
+    for (uint32_t d = 0; d < x->rank; d++) {
+        part.dims[d] = x->dims[d];
         sizes[d] = (uint32_t)x->dims[d];
+    }
     for (uint32_t i = 0; i < c->output_count; i++) {
+        part.dims[axis] = parts[i];
         sizes[axis] = (uint32_t)parts[i];
         if (onnx_wants(c, i))
-            TRY(opjit_onnx_give(m, c, i, opjit_graph_slice(m->graph, t, offsets, sizes, NULL), x->type, x->rank));
+            TRY(opjit_onnx_elements_of(&part) == 0
+                    ? opjit_onnx_give_nothing(m, c, i, x->type, x->rank, part.dims)
+                    : opjit_onnx_give(m, c, i,
+                                      opjit_graph_slice(m->graph, onnx_tensor_of(m, c, 0), offsets, sizes, NULL),
+                                      x->type, x->rank));
         offsets[axis] += (uint32_t)parts[i];
     }
     return OPJIT_OK;
@@ -182,6 +189,8 @@ opjit_status opjit_onnx_gather(onnx_import *m, onnx_call *c)
         dims[d++] = at->dims[i];
     for (uint32_t i = axis + 1; i < x->rank; i++)
         dims[d++] = x->dims[i];
+    if (opjit_onnx_elements_of(at) == 0 || (opjit_onnx_elements_of(x) == 0 && x->dims[axis] != 0))
+        return opjit_onnx_give_nothing(m, c, 0, x->type, rank, dims);
     /* DirectML's ranks are those of the input, so it is three dimensions: before, along and behind the axis. */
     uint64_t flat[3] = { 1, x->dims[axis], 1 };
     for (uint32_t i = 0; i < x->rank; i++)

@@ -188,6 +188,63 @@ opjit_status opjit_onnx_layer_normalization(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }
 
+/* The rows of input `table` that the numbers of input i say, {batch, rows, width}. */
+static opjit_tensor embedded(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t table)
+{
+    const onnx_value *const at = c->inputs[i], *const rows = c->inputs[table];
+    const uint64_t flat[3] = { 1, 1, opjit_onnx_elements_of(at) }, whole[3] = { 1, rows->dims[0], rows->dims[1] };
+    const uint64_t result[3] = { at->dims[0], at->dims[1], rows->dims[1] };
+    const opjit_tensor t = opjit_graph_gather(m->graph, opjit_onnx_reshape(m, onnx_tensor_of(m, c, table), 3, whole),
+                                              opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), 3, flat), 1, 1);
+    return opjit_onnx_reshape(m, t, 3, result);
+}
+
+/* com.microsoft's EmbedLayerNormalization: words, segments, their tables and that of positions, scale, bias, mask,
+ * positions.  Output 1 is how many of the mask are set, output 2 what is normalised. */
+opjit_status opjit_onnx_embed_normalization(onnx_import *m, onnx_call *c)
+{
+    enum { WORDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, SCALE, BIAS, MASK, POSITIONS };
+    static const uint32_t axes[1] = { 2 }, along[1] = { 1 };
+    static const uint32_t tables[3] = { WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE };
+    static const uint32_t numbers[4] = { WORDS, SEGMENTS, MASK, POSITIONS };
+    opjit_graph *const g = m->graph;
+    if (onnx_input(c, WORDS) == NULL || onnx_input(c, WORD_TABLE) == NULL || onnx_input(c, POSITION_TABLE) == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "words or a table are missing");
+    const onnx_value *const words = c->inputs[WORDS], *const places = c->inputs[POSITION_TABLE];
+    for (uint32_t i = 0; i < 3; i++)
+        if (onnx_input(c, tables[i]) != NULL && c->inputs[tables[i]]->rank != 2)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a table of %u dimensions, must be 2",
+                                     c->inputs[tables[i]]->rank);
+    for (uint32_t i = 0; i < 4; i++)
+        if (onnx_input(c, numbers[i]) != NULL && c->inputs[numbers[i]]->rank != 2)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "words, segments, mask or positions of %u "
+                                                                   "dimensions, must be 2",
+                                     c->inputs[numbers[i]]->rank);
+    if (onnx_input(c, POSITIONS) == NULL && words->dims[1] > places->dims[0])
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu words, but %llu positions",
+                                 (unsigned long long)words->dims[1], (unsigned long long)places->dims[0]);
+    const uint32_t none[2] = { 0, 0 }, first[2] = { (uint32_t)words->dims[1], (uint32_t)places->dims[1] };
+    const opjit_tensor position = onnx_input(c, POSITIONS) != NULL
+                                      ? embedded(m, c, POSITIONS, POSITION_TABLE)
+                                      : opjit_graph_slice(g, onnx_tensor_of(m, c, POSITION_TABLE), none, first, NULL);
+    opjit_tensor t = opjit_graph_add(g, embedded(m, c, WORDS, WORD_TABLE), position);
+    if (onnx_input(c, SEGMENTS) != NULL && onnx_input(c, SEGMENT_TABLE) != NULL)
+        t = opjit_graph_add(g, t, embedded(m, c, SEGMENTS, SEGMENT_TABLE));
+    const opjit_tensor y = normalized(m, t, broadcast_to(m, c, SCALE, t), broadcast_to(m, c, BIAS, t), axes, 1,
+                                      opjit_onnx_float(m, c, "epsilon", 1e-12f));
+    const uint64_t batch[1] = { words->dims[0] };
+    const uint32_t sizes[1] = { (uint32_t)batch[0] };
+    if (onnx_wants(c, 1))
+        TRY(opjit_onnx_give_as(m, c, 1,
+                               onnx_input(c, MASK) == NULL
+                                   ? opjit_graph_fill(g, DML_TENSOR_DATA_TYPE_INT32, 1, sizes, 0)
+                                   : opjit_graph_reduce(g, onnx_tensor_of(m, c, MASK), DML_REDUCE_FUNCTION_SUM, 1, along),
+                               ONNX_INT32, 1, batch));
+    if (onnx_wants(c, 2))
+        TRY(opjit_onnx_give(m, c, 2, t, c->inputs[WORD_TABLE]->type, 3));
+    return opjit_onnx_give(m, c, 0, y, c->inputs[WORD_TABLE]->type, 3);
+}
+
 /* x / sqrt(mean(x^2) + epsilon) * scale, from the axis on; com.microsoft's SkipSimplifiedLayerNormalization (arg 1) of
  * the sum of inputs 0 and 1. */
 opjit_status opjit_onnx_rms_normalization(onnx_import *m, onnx_call *c)
@@ -228,7 +285,7 @@ opjit_status opjit_onnx_group_normalization(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 3));
     const onnx_value *const x = c->inputs[0];
     const int64_t groups = opjit_onnx_int(m, c, "num_groups", 0);
-    if (x->rank < 2 || groups < 1 || x->dims[1] % (uint64_t)groups != 0)
+    if (x->rank < 2 || x->dims[0] == 0 || groups < 1 || x->dims[1] % (uint64_t)groups != 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_groups: %lld", (long long)groups);
     opjit_graph *const g = m->graph;
     flat[0] = x->dims[0];
@@ -287,7 +344,9 @@ opjit_status opjit_onnx_lrn(onnx_import *m, onnx_call *c)
         NULL, NULL, 1, (uint32_t)size, opjit_onnx_float(m, c, "alpha", 1e-4f), opjit_onnx_float(m, c, "beta", 0.75f),
         opjit_onnx_float(m, c, "bias", 1)
     };
-    const uint64_t four[4] = { x->dims[0], x->dims[1], 1, opjit_onnx_elements_of(x) / x->dims[0] / x->dims[1] };
+    uint64_t four[4] = { x->dims[0], x->dims[1], 1, 1 };
+    for (uint32_t d = 2; d < x->rank; d++)
+        four[3] *= x->dims[d];
     const opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 4, four);
     return opjit_onnx_give_as(m, c, 0,
                               opjit_graph_op(m->graph, DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION, &desc, &t, 1),

@@ -10,7 +10,6 @@ static DML_OPERATOR_TYPE type_of(const onnx_call *c)
     return (DML_OPERATOR_TYPE)c->row->arg;
 }
 
-static const uint8_t nothing[1]; /* elements where there are none */
 
 /* Gives a tensor without elements where an input has none: they are constants, and computed by nobody. */
 static bool give_empty(onnx_import *m, onnx_call *c, int32_t type)
@@ -27,7 +26,7 @@ static bool give_empty(onnx_import *m, onnx_call *c, int32_t type)
         y.rank = v != NULL && v->rank > y.rank ? v->rank : y.rank;
     }
     if (empty)
-        (void)opjit_onnx_give_data(m, c, 0, type, y.rank, y.dims + ONNX_RANK - y.rank, nothing);
+        (void)opjit_onnx_give_nothing(m, c, 0, type, y.rank, y.dims + ONNX_RANK - y.rank);
     return empty;
 }
 
@@ -309,6 +308,33 @@ opjit_status opjit_onnx_cast_to(onnx_import *m, onnx_call *c)
     if (to == x->type)
         return opjit_onnx_give_value(m, c, 0, x);
     if (opjit_onnx_elements_of(x) == 0)
-        return opjit_onnx_give_data(m, c, 0, to, x->rank, x->dims, nothing);
+        return opjit_onnx_give_nothing(m, c, 0, to, x->rank, x->dims);
     return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, to), to, x->rank);
+}
+
+opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers)
+{
+    static const struct {
+        const char *name;
+        DML_OPERATOR_TYPE type;
+    } taken[] = { { "Relu", DML_OPERATOR_ACTIVATION_RELU },
+                  { "Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID },
+                  { "Tanh", DML_OPERATOR_ACTIVATION_TANH },
+                  { "LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU },
+                  { "HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID } };
+    const onnx_attribute *const name = opjit_onnx_attribute(m, c, "activation");
+    const onnx_value *const v = &c->outputs[0];
+    TRY(m->error->status);
+    if (name == NULL)
+        return OPJIT_OK;
+    if (wire_is(name->s, "Clip"))
+        return opjit_onnx_give(m, c, 0, opjit_graph_clip(m->graph, v->tensor, numbers[0], numbers[1]), v->type, v->rank);
+    for (uint32_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        /* all others with up to two numbers behind the tensors */
+        const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc = { NULL, NULL, numbers[0], numbers[1] };
+        if (wire_is(name->s, taken[i].name))
+            return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, taken[i].type, &desc, &v->tensor, 1), v->type,
+                                   v->rank);
+    }
+    return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "activation " ONNX_NAME " is not taken", ONNX_SHOW(name->s));
 }

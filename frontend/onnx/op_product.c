@@ -160,6 +160,17 @@ opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_GEMM, &desc, inputs, 3), a->type, 2);
 }
 
+/* com.microsoft's FusedGemm: an activation of Gemm, whose numbers have names. */
+opjit_status opjit_onnx_fused_gemm(onnx_import *m, onnx_call *c)
+{
+    static const char *const names[4] = { "activation_alpha", "activation_beta", "activation_gamma", "activation_delta" };
+    float numbers[4];
+    TRY(opjit_onnx_gemm(m, c));
+    for (uint32_t i = 0; i < 4; i++)
+        numbers[i] = opjit_onnx_float(m, c, names[i], 0);
+    return opjit_onnx_activate(m, c, numbers);
+}
+
 /* --- of quantized matrices ---------------------------------------------------------------------------------------- */
 
 /* A zero point or scale as the operators take it: one number, one for each row, or one for each column. */
@@ -202,6 +213,55 @@ opjit_status opjit_onnx_matmul_to_float(onnx_import *m, onnx_call *c)
     if (onnx_input(c, 6) != NULL)
         y = opjit_graph_add(g, y, onnx_tensor_of(m, c, 6));
     return opjit_onnx_give_as(m, c, 0, y, c->inputs[2]->type, f.rank, f.dims);
+}
+
+/* com.microsoft's DynamicQuantizeMatMul: floats, which become 8 bits by their range, by b, its scale and zero point,
+ * bias. */
+opjit_status opjit_onnx_matmul_dynamic(onnx_import *m, onnx_call *c)
+{
+    TRY(opjit_onnx_need(m, c, 3));
+    const opjit_tensor x = onnx_tensor_of(m, c, 0);
+    opjit_tensor parts[3]; /* elements, scale, zero point */
+    opjit_onnx_add(m, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, NULL, &x, 1, parts, 3);
+    onnx_value values[3] = { onnx_value_of(c->inputs[0], ONNX_UINT8, parts[0]),
+                             { .type = ONNX_FLOAT, .tensor = parts[1] },
+                             { .type = ONNX_UINT8, .tensor = parts[2] } };
+    onnx_value *inputs[7] = { &values[0],        c->inputs[1],      &values[1],        c->inputs[2],
+                              &values[2],        onnx_input(c, 3), onnx_input(c, 4) };
+    onnx_call by = { .node = c->node, .row = c->row, .inputs = inputs, .outputs = c->outputs, .input_count = 7,
+                     .output_count = c->output_count };
+    return opjit_onnx_matmul_to_float(m, &by);
+}
+
+/* com.microsoft's QGemm: a, b and y with a scale and a zero point each, c of INT32; without y's scale it stays FLOAT. */
+opjit_status opjit_onnx_qgemm(onnx_import *m, onnx_call *c)
+{
+    static const onnx_row again = { "", "QuantizeLinear", opjit_onnx_quantize, 0, NULL };
+    static const uint32_t turned[2] = { 1, 0 };
+    TRY(opjit_onnx_need(m, c, 6));
+    opjit_graph *const g = m->graph;
+    opjit_tensor pair[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        if (c->inputs[3 * i]->rank != 2)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, must be 2", c->inputs[3 * i]->rank);
+        pair[i] = onnx_tensor_of(m, c, 3 * i);
+        if (opjit_onnx_int(m, c, i == 0 ? "transA" : "transB", 0) != 0)
+            pair[i] = opjit_onnx_transpose_tensor(m, pair[i], 2, turned);
+    }
+    const opjit_tensor inputs[4] = { pair[0], parameter(m, c, 2, 2, true), pair[1], parameter(m, c, 5, 2, false) };
+    opjit_tensor y = opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, NULL, inputs, 4);
+    if (onnx_input(c, 6) != NULL)
+        y = opjit_graph_add(g, y, onnx_tensor_of(m, c, 6));
+    const opjit_tensor scale = opjit_graph_multiply(
+        g, opjit_onnx_scalar(m, ONNX_FLOAT, opjit_onnx_float(m, c, "alpha", 1)),
+        opjit_graph_multiply(g, parameter(m, c, 1, 2, true), parameter(m, c, 4, 2, false)));
+    y = opjit_graph_multiply(g, opjit_onnx_cast(m, y, ONNX_INT32, ONNX_FLOAT), scale);
+    TRY(opjit_onnx_give(m, c, 0, y, ONNX_FLOAT, 2));
+    if (onnx_input(c, 7) == NULL)
+        return OPJIT_OK;
+    onnx_value sums = c->outputs[0];
+    onnx_value *quantized[3] = { &sums, c->inputs[7], onnx_input(c, 8) };
+    return opjit_onnx_call_row(m, c, c->node, &again, quantized, 3, &c->outputs[0]);
 }
 
 opjit_status opjit_onnx_qlinear_matmul(onnx_import *m, onnx_call *c)

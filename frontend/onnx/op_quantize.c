@@ -90,18 +90,6 @@ opjit_status opjit_onnx_dynamic_quantize(onnx_import *m, onnx_call *c)
 
 /* --- com.microsoft's operators of quantized tensors --------------------------------------------------------------- */
 
-/* What the function makes of these inputs, in *out, as output 0 of a call of its own. */
-static opjit_status call_row(onnx_import *m, const onnx_call *c, const onnx_node *node, const onnx_row *row,
-                             onnx_value **inputs, uint32_t input_count, onnx_value *out)
-{
-    onnx_call by = { .node = node, .row = row, .inputs = inputs, .outputs = out, .input_count = input_count,
-                     .output_count = 1 };
-    *out = (onnx_value){ .type = ONNX_UNDEFINED };
-    TRY(row->make(m, &by));
-    return out->type != ONNX_UNDEFINED ? m->error->status
-                                       : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "it is not taken of floats");
-}
-
 /* QLinearNAME: the operator NAME of what its inputs stand for, quantized again.  Inputs are elements, scale and zero
  * point; the result's scale and zero point are the last ones, or (Concat) the first. */
 opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
@@ -116,9 +104,8 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
     const onnx_row *const row = opjit_onnx_find_row(&node);
     const uint32_t first = wire_is(node.op, "Concat") ? 2 : 0;
     const uint32_t count = c->input_count < 2 ? 0 : (c->input_count - 2) / 3;
-    if (row == NULL || row->make == NULL || count == 0 || c->input_count != 3 * count + 2 ||
-        opjit_onnx_int(m, c, "channels_last", 0) != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u inputs, or channels last, are not taken", c->input_count);
+    if (row == NULL || row->make == NULL || count == 0 || c->input_count != 3 * count + 2)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u inputs are not taken", c->input_count);
     onnx_value *const values = ARENA_ARRAY(m->arena, onnx_value, (size_t)count + 1);
     onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)count + 1);
     if (values == NULL || inputs == NULL)
@@ -128,13 +115,13 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
                                        onnx_input(c, first + 3 * i + 2) };
         if (parts[0] == NULL || parts[1] == NULL)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u is missing", first + 3 * i);
-        TRY(call_row(m, c, &node, &back, (onnx_value **)(uintptr_t)parts, 3, &values[i]));
+        TRY(opjit_onnx_call_row(m, c, &node, &back, (onnx_value **)(uintptr_t)parts, 3, &values[i]));
         inputs[i] = &values[i];
     }
-    TRY(call_row(m, c, &node, row, inputs, count, &values[count]));
+    TRY(opjit_onnx_call_row(m, c, &node, row, inputs, count, &values[count]));
     onnx_value *const result[3] = { &values[count], onnx_input(c, first == 0 ? 3 * count : 0),
                                     onnx_input(c, first == 0 ? 3 * count + 1 : 1) };
     if (result[1] == NULL)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the scale of the result is missing");
-    return call_row(m, c, &node, &again, (onnx_value **)(uintptr_t)result, 3, &c->outputs[0]);
+    return opjit_onnx_call_row(m, c, &node, &again, (onnx_value **)(uintptr_t)result, 3, &c->outputs[0]);
 }

@@ -209,6 +209,12 @@ opjit_status opjit_onnx_transpose(onnx_import *m, onnx_call *c)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute perm: %u is given twice", axes[d]);
         seen[axes[d]] = true;
     }
+    if (opjit_onnx_elements_of(x) == 0) {
+        uint64_t dims[ONNX_RANK];
+        for (uint32_t d = 0; d < x->rank; d++)
+            dims[d] = x->dims[axes[d]];
+        return opjit_onnx_give_nothing(m, c, 0, x->type, x->rank, dims);
+    }
     const opjit_tensor y = opjit_onnx_transpose_tensor(m, onnx_tensor_of(m, c, 0), x->rank, axes);
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }

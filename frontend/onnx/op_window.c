@@ -80,7 +80,9 @@ static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_
 {
     opjit_tensor_type got;
     uint64_t dims[ONNX_RANK];
-    TRY(opjit_graph_status(m->graph, m->error));
+    if (m->error->status == OPJIT_OK)
+        (void)opjit_graph_status(m->graph, m->error);
+    TRY(m->error->status);
     (void)opjit_graph_get_type(m->graph, y, &got);
     uint32_t rank = 0;
     for (uint32_t d = 0; d < got.rank; d++)
@@ -182,7 +184,7 @@ static bool is_apart(const window *w, const uint32_t *extra)
 static opjit_status conv_transpose_apart(onnx_import *m, onnx_call *c, const window *w)
 {
     const onnx_value *const x = c->inputs[0], *const filter = c->inputs[1];
-    const uint64_t rows = opjit_onnx_elements_of(filter) / filter->dims[0];
+    uint64_t rows = 1;
     uint64_t places = 1, wide[2 * SPATIAL + 2], result[SPATIAL + 2];
     uint32_t order[2 * SPATIAL + 2] = { 0, 1 };
     opjit_graph *const g = m->graph;
@@ -190,12 +192,14 @@ static opjit_status conv_transpose_apart(onnx_import *m, onnx_call *c, const win
     wide[1] = result[1] = filter->dims[1];
     for (uint32_t d = 0; d < w->count; d++) {
         places *= x->dims[2 + d];
+        rows *= w->sizes[d];
         wide[2 + d] = w->sizes[d];
         wide[2 + w->count + d] = x->dims[2 + d];
         order[2 + 2 * d] = 2 + w->count + d;
         order[3 + 2 * d] = 2 + d;
         result[2 + d] = x->dims[2 + d] * w->sizes[d];
     }
+    rows *= filter->dims[1];
     const uint64_t a[3] = { 1, filter->dims[0], rows }, b[3] = { x->dims[0], x->dims[1], places };
     const uint32_t repeated[3] = { (uint32_t)x->dims[0], (uint32_t)filter->dims[0], (uint32_t)rows };
     const opjit_tensor left =
@@ -329,4 +333,50 @@ opjit_status opjit_onnx_global_pool(onnx_import *m, onnx_call *c)
     if (count != 0)
         y = opjit_graph_reduce(m->graph, y, (DML_REDUCE_FUNCTION)c->row->arg, count, axes);
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+/* --- com.microsoft's forms ---------------------------------------------------------------------------------------- */
+
+/* FusedConv: an activation of Conv, and of input 3, which is added before. */
+opjit_status opjit_onnx_fused_conv(onnx_import *m, onnx_call *c)
+{
+    const onnx_attribute *const given = opjit_onnx_attribute(m, c, "activation_params");
+    float numbers[2] = { 0 };
+    for (uint32_t i = 0; i < 2 && given != NULL && given->floats != NULL && i < given->count; i++)
+        numbers[i] = given->floats[i];
+    TRY(opjit_onnx_conv(m, c));
+    const onnx_value *const y = &c->outputs[0];
+    if (onnx_input(c, 3) != NULL)
+        TRY(opjit_onnx_give(m, c, 0, opjit_graph_add(m->graph, y->tensor, onnx_tensor_of(m, c, 3)), y->type, y->rank));
+    return opjit_onnx_activate(m, c, numbers);
+}
+
+/* The operator, between transposes where the channels come last; arg: which one. */
+opjit_status opjit_onnx_channels_last(onnx_import *m, onnx_call *c)
+{
+    static const onnx_row rows[] = { { "", "MaxPool", opjit_onnx_pool, DML_OPERATOR_MAX_POOLING2, NULL },
+                                     { "", "QLinearConv", opjit_onnx_conv_quantized, 1, NULL },
+                                     { "com.microsoft", "", opjit_onnx_qlinear, 0, NULL } };
+    const onnx_row *const row = &rows[c->row->arg];
+    uint32_t axes[ONNX_RANK];
+    TRY(opjit_onnx_need(m, c, 1));
+    onnx_value x = *c->inputs[0], y;
+    if (c->row->arg != 0 && opjit_onnx_int(m, c, "channels_last", 0) == 0)
+        return opjit_onnx_call_row(m, c, c->node, row, c->inputs, c->input_count, &c->outputs[0]);
+    if (x.rank < 3)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, must be at least 3", x.rank);
+    for (uint32_t d = 0; d < x.rank; d++) {
+        axes[d] = d == 0 ? 0 : d == 1 ? x.rank - 1 : d - 1;
+        x.dims[d] = c->inputs[0]->dims[axes[d]];
+    }
+    onnx_value first = onnx_value_of(&x, x.type, opjit_onnx_transpose_tensor(m, onnx_tensor_of(m, c, 0), x.rank, axes));
+    onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)c->input_count);
+    if (inputs == NULL)
+        return opjit_rt_no_memory(m->error);
+    memcpy(inputs, c->inputs, c->input_count * sizeof *inputs);
+    inputs[0] = &first;
+    TRY(opjit_onnx_call_row(m, c, c->node, row, inputs, c->input_count, &y));
+    for (uint32_t d = 0; d < y.rank; d++)
+        axes[d] = d == 0 ? 0 : d == y.rank - 1 ? 1 : d + 1;
+    return opjit_onnx_give(m, c, 0, opjit_onnx_transpose_tensor(m, y.tensor, y.rank, axes), y.type, y.rank);
 }

@@ -11,6 +11,8 @@
 #undef ROW
 #undef REFUSED
 
+/* Output 0 becomes what attribute `activation` makes of it; numbers: its parameters, in ONNX's order. */
+opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers);
 /* A permutation of the tensor's dimensions. */
 opjit_tensor opjit_onnx_transpose_tensor(onnx_import *m, opjit_tensor x, uint32_t rank, const uint32_t *axes);
 

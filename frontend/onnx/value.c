@@ -279,6 +279,12 @@ opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int3
     return OPJIT_OK;
 }
 
+opjit_status opjit_onnx_give_nothing(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
+                                     const uint64_t *dims)
+{
+    return opjit_onnx_give_data(m, c, i, type, rank, dims, opjit_onnx_memory(m, 0));
+}
+
 opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v)
 {
     if (i < c->output_count)
@@ -301,6 +307,17 @@ opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *
         return opjit_onnx_give_value(m, c, 0, &result);
     }
     return opjit_onnx_give_as(m, c, 0, v->tensor, v->type, rank, dims);
+}
+
+opjit_status opjit_onnx_call_row(onnx_import *m, const onnx_call *c, const onnx_node *node, const onnx_row *row,
+                                 onnx_value **inputs, uint32_t input_count, onnx_value *out)
+{
+    onnx_call by = { .node = node, .row = row, .inputs = inputs, .outputs = out, .input_count = input_count,
+                     .output_count = 1 };
+    *out = (onnx_value){ .type = ONNX_UNDEFINED };
+    TRY(row->make(m, &by));
+    return out->type != ONNX_UNDEFINED ? m->error->status
+                                       : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "it is not taken of floats");
 }
 
 opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c)

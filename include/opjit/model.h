@@ -33,7 +33,7 @@ typedef struct opjit_model opjit_model; /* a model that was read; one owner, not
 /* A dimension that the model calls by a name.  Frozen; since 0.1. */
 typedef struct opjit_model_dim {
     const char *name; /* the model's */
-    uint64_t size;    /* at least 1 */
+    uint64_t size;    /* 0: what has it is a constant without elements */
 } opjit_model_dim;
 
 /* What is known of an input.  Since 0.1. */

