@@ -20,7 +20,7 @@ typedef struct onnx_value {
     const void *data;          /* elements, packed, which stay as long as the model; NULL: not known, or not read yet */
     const onnx_tensor *source; /* of a constant whose elements are read when they are asked for; or NULL */
     uint32_t readers;          /* nodes and outputs of its graph that read it */
-    const struct onnx_made *made; /* the convolution that made it, which a reader may make anew; else NULL */
+    const struct onnx_made *made; /* the call that made it, which a reader may make anew; NULL: not remembered */
 } onnx_value;
 
 /* Names of a graph, those of the graphs around it, and of functions. */
@@ -89,8 +89,15 @@ opjit_status opjit_onnx_refuse(onnx_import *m, const onnx_call *c, opjit_status 
     PRINTF_LIKE(4, 5);
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
-/* Says that the call made output 0, for nodes that read nothing else. */
+/* Says that the call made output 0, for nodes that read it. */
 opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c);
+/* The call that made the value, if the row's function is this one; NULL: it is another, or not remembered. */
+static inline const onnx_call *onnx_maker(const onnx_import *m, const onnx_value *v, onnx_row_fn make)
+{
+    return v != NULL && v->made != NULL && v->made->frame == m->frame && v->made->call.row->make == make
+               ? &v->made->call
+               : NULL;
+}
 /* Input i; NULL: absent. */
 static inline onnx_value *onnx_input(const onnx_call *c, uint32_t i)
 {

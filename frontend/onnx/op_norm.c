@@ -31,7 +31,7 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
                               opjit_status *status)
 {
     const onnx_value *const x = c->inputs[0];
-    if (x->made == NULL || x->readers != 1 || x->made->frame != m->frame)
+    if (onnx_maker(m, x, opjit_onnx_conv) == NULL || x->readers != 1)
         return false;
     onnx_call by = x->made->call;
     onnx_value *const old_bias = onnx_input(&by, 2);
@@ -235,11 +235,12 @@ opjit_status opjit_onnx_embed_normalization(onnx_import *m, onnx_call *c)
     const uint64_t batch[1] = { words->dims[0] };
     const uint32_t sizes[1] = { (uint32_t)batch[0] };
     if (onnx_wants(c, 1))
-        TRY(opjit_onnx_give_as(m, c, 1,
-                               onnx_input(c, MASK) == NULL
-                                   ? opjit_graph_fill(g, DML_TENSOR_DATA_TYPE_INT32, 1, sizes, 0)
-                                   : opjit_graph_reduce(g, onnx_tensor_of(m, c, MASK), DML_REDUCE_FUNCTION_SUM, 1, along),
-                               ONNX_INT32, 1, batch));
+        TRY(opjit_onnx_give_as(
+            m, c, 1,
+            onnx_input(c, MASK) == NULL
+                ? opjit_graph_fill(g, DML_TENSOR_DATA_TYPE_INT32, 1, sizes, 0)
+                : opjit_graph_reduce(g, onnx_tensor_of(m, c, MASK), DML_REDUCE_FUNCTION_SUM, 1, along),
+            ONNX_INT32, 1, batch));
     if (onnx_wants(c, 2))
         TRY(opjit_onnx_give(m, c, 2, t, c->inputs[WORD_TABLE]->type, 3));
     return opjit_onnx_give(m, c, 0, y, c->inputs[WORD_TABLE]->type, 3);

@@ -43,7 +43,8 @@ static opjit_status give_unary(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE t
 
 opjit_status opjit_onnx_unary(onnx_import *m, onnx_call *c)
 {
-    return give_unary(m, c, type_of(c), NULL);
+    TRY(give_unary(m, c, type_of(c), NULL));
+    return type_of(c) == DML_OPERATOR_ACTIVATION_RELU ? opjit_onnx_remember(m, c) : OPJIT_OK;
 }
 
 /* A unary operator whose result is bool. */
@@ -186,7 +187,8 @@ static opjit_status give_binary(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE 
 opjit_status opjit_onnx_binary(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 2));
-    return give_binary(m, c, type_of(c), c->inputs[0]->type);
+    TRY(give_binary(m, c, type_of(c), c->inputs[0]->type));
+    return type_of(c) == DML_OPERATOR_ELEMENT_WISE_ADD ? opjit_onnx_remember(m, c) : OPJIT_OK;
 }
 
 opjit_status opjit_onnx_compare(onnx_import *m, onnx_call *c)
@@ -328,7 +330,8 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
     if (name == NULL)
         return OPJIT_OK;
     if (wire_is(name->s, "Clip"))
-        return opjit_onnx_give(m, c, 0, opjit_graph_clip(m->graph, v->tensor, numbers[0], numbers[1]), v->type, v->rank);
+        return opjit_onnx_give(m, c, 0, opjit_graph_clip(m->graph, v->tensor, numbers[0], numbers[1]), v->type,
+                               v->rank);
     for (uint32_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         /* all others with up to two numbers behind the tensors */
         const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc = { NULL, NULL, numbers[0], numbers[1] };

@@ -108,7 +108,8 @@ opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "a product of integers of %u dimensions", f.rank);
     const opjit_tensor y =
         is_float(type) ? opjit_graph_matrix_multiply(m->graph, f.a, f.b, 0, 0) : integer_product(m, &f);
-    return opjit_onnx_give_as(m, c, 0, y, type, f.rank, f.dims);
+    TRY(opjit_onnx_give_as(m, c, 0, y, type, f.rank, f.dims));
+    return opjit_onnx_remember(m, c);
 }
 
 /* com.microsoft's FusedMatMul: alpha, and transposed last two dimensions. */
@@ -157,16 +158,17 @@ opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
     opjit_tensor inputs[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
     if (inputs[2].index != 0)
         inputs[2] = opjit_graph_broadcast(m->graph, inputs[2], 2, sizes);
-    return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_GEMM, &desc, inputs, 3), a->type, 2);
+    TRY(opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_GEMM, &desc, inputs, 3), a->type, 2));
+    return opjit_onnx_remember(m, c);
 }
 
 /* com.microsoft's FusedGemm: an activation of Gemm, whose numbers have names. */
 opjit_status opjit_onnx_fused_gemm(onnx_import *m, onnx_call *c)
 {
-    static const char *const names[4] = { "activation_alpha", "activation_beta", "activation_gamma", "activation_delta" };
-    float numbers[4];
+    static const char *const names[2] = { "activation_alpha", "activation_beta" };
+    float numbers[2];
     TRY(opjit_onnx_gemm(m, c));
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < 2; i++)
         numbers[i] = opjit_onnx_float(m, c, names[i], 0);
     return opjit_onnx_activate(m, c, numbers);
 }
@@ -233,7 +235,7 @@ opjit_status opjit_onnx_matmul_dynamic(onnx_import *m, onnx_call *c)
     return opjit_onnx_matmul_to_float(m, &by);
 }
 
-/* com.microsoft's QGemm: a, b and y with a scale and a zero point each, c of INT32; without y's scale it stays FLOAT. */
+/* com.microsoft's QGemm: a, b and y with a scale and a zero point each, c of INT32; without y's scale it is FLOAT. */
 opjit_status opjit_onnx_qgemm(onnx_import *m, onnx_call *c)
 {
     static const onnx_row again = { "", "QuantizeLinear", opjit_onnx_quantize, 0, NULL };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_quantize.c - from numbers to small integers and back. */
+#include <math.h>
+
 #include "frontend/onnx/ops.h"
 
 /* A scale or zero point of x: one number, one along the axis, or one for each block of the axis; broadcast to x's
@@ -30,10 +32,147 @@ static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, co
     return opjit_onnx_vector(m, c, i, x->rank == 0 ? 1 : x->rank, axis);
 }
 
+/* --- between DequantizeLinear and QuantizeLinear ------------------------------------------------------------------ */
+
+/* QLinearAdd: both by their scales over the result's, and the zero points as one number: what is half between two
+ * numbers stays so. */
+opjit_status opjit_onnx_qlinear_add(onnx_import *m, onnx_call *c)
+{
+    enum { A, B = 3, SCALE = 6, ZERO, INPUTS };
+    const DML_ELEMENT_WISE_ROUND_OPERATOR_DESC round = { NULL, NULL, DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN };
+    opjit_graph *const g = m->graph;
+    opjit_tensor terms[2], offsets[2];
+    if (onnx_input(c, A + 2) == NULL || onnx_input(c, B + 2) == NULL || onnx_input(c, ZERO) == NULL)
+        return opjit_onnx_qlinear(m, c);
+    TRY(opjit_onnx_need(m, c, INPUTS));
+    const int32_t type = c->inputs[ZERO]->type;
+    const onnx_value *const a = c->inputs[A], *const b = c->inputs[B];
+    if (type != ONNX_UINT8 && type != ONNX_INT8)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a zero point of %s", opjit_onnx_type_name(type).text);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t first = i == 0 ? A : B;
+        const opjit_tensor ratio =
+            opjit_graph_divide(g, onnx_tensor_of(m, c, first + 1), onnx_tensor_of(m, c, SCALE));
+        terms[i] = opjit_graph_multiply(
+            g, opjit_onnx_cast(m, onnx_tensor_of(m, c, first), c->inputs[first]->type, ONNX_FLOAT), ratio);
+        offsets[i] = opjit_graph_multiply(
+            g, opjit_onnx_cast(m, onnx_tensor_of(m, c, first + 2), c->inputs[first + 2]->type, ONNX_FLOAT), ratio);
+    }
+    const opjit_tensor zero = opjit_onnx_cast(m, onnx_tensor_of(m, c, ZERO), type, ONNX_FLOAT);
+    const opjit_tensor fixed = opjit_graph_subtract(g, zero, opjit_graph_add(g, offsets[0], offsets[1]));
+    opjit_tensor y = opjit_graph_add(g, opjit_graph_add(g, terms[0], fixed), terms[1]);
+    y = opjit_graph_op(g, DML_OPERATOR_ELEMENT_WISE_ROUND, &round, &y, 1);
+    y = opjit_graph_clip(g, y, type == ONNX_UINT8 ? 0 : -128, type == ONNX_UINT8 ? 255 : 127);
+    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, y, ONNX_FLOAT, type), type,
+                           a->rank > b->rank ? a->rank : b->rank);
+}
+
+static bool is_byte(const onnx_value *v)
+{
+    return v != NULL && (v->type == ONNX_UINT8 || v->type == ONNX_INT8);
+}
+
+/* Elements, scale and zero point that the value was made of; the scale is one number, or one for each along the axis.
+ * Constants are read anew: what the call read may lie in a graph of its own. */
+static bool take_quantized(onnx_import *m, const onnx_value *v, uint32_t axis, onnx_value out[3])
+{
+    const onnx_call *const by = onnx_maker(m, v, opjit_onnx_dequantize);
+    if (by == NULL || !is_byte(by->inputs[0]) || !is_byte(onnx_input(by, 2)) ||
+        opjit_onnx_int(m, by, "block_size", 0) != 0)
+        return false;
+    const int64_t said = opjit_onnx_int(m, by, "axis", 1);
+    if (opjit_onnx_elements_of(by->inputs[1]) != 1 && said != axis && said + (int64_t)v->rank != axis)
+        return false;
+    for (uint32_t i = 0; i < 3; i++) {
+        out[i] = *by->inputs[i];
+        if (onnx_is_constant(&out[i]))
+            out[i].tensor = (opjit_tensor){ 0, 0 };
+    }
+    return true;
+}
+
+/* Whether the zero point is the least of UINT8, so that Relu before it says nothing. */
+static bool is_least(onnx_import *m, onnx_value *zero)
+{
+    const uint8_t *const data = opjit_onnx_elements_of(zero) == 1 ? opjit_onnx_data(m, zero) : NULL;
+    return data != NULL && *data == 0;
+}
+
+/* Whether the bias is INT32 at the scale of the sums that it is added to, from 0. */
+static bool is_bias(onnx_import *m, const onnx_call *bias, onnx_value *x_scale, onnx_value *w_scale)
+{
+    onnx_value *const zero = onnx_input(bias, 2);
+    const float *const b = opjit_onnx_data(m, bias->inputs[1]), *const x = opjit_onnx_data(m, x_scale);
+    const float *const w = opjit_onnx_data(m, w_scale);
+    const int32_t *const from = zero == NULL ? NULL : opjit_onnx_data(m, zero);
+    const uint64_t count = opjit_onnx_elements_of(bias->inputs[1]), each = opjit_onnx_elements_of(w_scale);
+    bool same = bias->inputs[0]->type == ONNX_INT32 && b != NULL && x != NULL && w != NULL &&
+                bias->inputs[1]->type == ONNX_FLOAT && x_scale->type == ONNX_FLOAT && w_scale->type == ONNX_FLOAT &&
+                (count == each || count == 1) && (zero == NULL || (from != NULL && zero->type == ONNX_INT32));
+    for (uint64_t i = 0; i < each && same; i++)
+        same = fabsf(b[i % count] - x[0] * w[i]) <= 1e-5f * fabsf(b[i % count]);
+    for (uint64_t i = 0; zero != NULL && i < opjit_onnx_elements_of(zero) && same; i++)
+        same = from[i] == 0;
+    return same;
+}
+
+/* QuantizeLinear of a convolution, product or sum of what is dequantized is the operator of quantized tensors, which is
+ * exact.  Not of INT8: ONNX Runtime has those as floats, too, on x86.  *done: it is made. */
+static opjit_status quantize_product(onnx_import *m, onnx_call *c, bool *done)
+{
+    static const struct {
+        onnx_row_fn of;
+        onnx_row row;
+        bool has_bias; /* in front of the result's scale, else behind its zero point */
+    } forms[] = { { opjit_onnx_conv, { "", "QLinearConv", opjit_onnx_conv_quantized, 1, NULL }, false },
+                  { opjit_onnx_matmul, { "", "QLinearMatMul", opjit_onnx_qlinear_matmul, 0, NULL }, false },
+                  { opjit_onnx_gemm, { "com.microsoft", "QGemm", opjit_onnx_qgemm, 0, NULL }, true },
+                  { opjit_onnx_binary, { "com.microsoft", "QLinearAdd", opjit_onnx_qlinear_add, 0, NULL }, false } };
+    const onnx_value *x = c->inputs[0];
+    onnx_value *const zero = onnx_input(c, 2);
+    onnx_value values[9] = { { 0 } };
+    onnx_value *inputs[9] = { &values[0], &values[1], &values[2], &values[3], &values[4], &values[5] };
+    if (zero == NULL || zero->type != ONNX_UINT8 || opjit_onnx_elements_of(c->inputs[1]) != 1)
+        return OPJIT_OK;
+    const onnx_call *const relu = x->readers == 1 ? onnx_maker(m, x, opjit_onnx_unary) : NULL;
+    if (relu != NULL && is_least(m, zero))
+        x = relu->inputs[0];
+    for (uint32_t i = 0; i < sizeof forms / sizeof *forms && x->readers == 1; i++) {
+        const onnx_call *const by = onnx_maker(m, x, forms[i].of);
+        if (by == NULL)
+            continue;
+        const bool conv = forms[i].of == opjit_onnx_conv, sum = forms[i].of == opjit_onnx_binary;
+        const uint32_t rows = conv || opjit_onnx_int(m, by, "transB", 0) != 0 ? 0 : 1; /* of the filter or factor */
+        const onnx_call *const bias = onnx_maker(m, onnx_input(by, 2), opjit_onnx_dequantize);
+        if (!take_quantized(m, by->inputs[0], UINT32_MAX, &values[0]) || values[0].type != ONNX_UINT8 ||
+            !take_quantized(m, by->inputs[1], sum ? UINT32_MAX : rows, &values[3]) ||
+            (onnx_input(by, 2) != NULL && bias == NULL) ||
+            (bias != NULL && !is_bias(m, bias, &values[1], &values[4])) ||
+            (!conv && !sum && by->inputs[1]->rank != 2) || (sum && values[3].type != ONNX_UINT8) ||
+            opjit_onnx_float(m, by, "alpha", 1) != 1 || opjit_onnx_float(m, by, "beta", 1) != 1)
+            return OPJIT_OK;
+        if (bias != NULL) {
+            values[6] = *bias->inputs[0];
+            values[6].tensor = onnx_is_constant(&values[6]) ? (opjit_tensor){ 0, 0 } : values[6].tensor;
+        }
+        const uint32_t result = forms[i].has_bias ? 7 : 6;
+        inputs[forms[i].has_bias ? 6 : 8] = bias == NULL ? NULL : &values[6];
+        inputs[result] = c->inputs[1];
+        inputs[result + 1] = zero;
+        *done = true;
+        return opjit_onnx_call_row(m, c, by->node, &forms[i].row, inputs, 9, &c->outputs[0]);
+    }
+    return OPJIT_OK;
+}
+
 /* As the standard has it: saturate(round(x / scale) + zero point). */
 opjit_status opjit_onnx_quantize(onnx_import *m, onnx_call *c)
 {
+    bool done = false;
     TRY(opjit_onnx_need(m, c, 2));
+    TRY(quantize_product(m, c, &done));
+    if (done)
+        return OPJIT_OK;
     const onnx_value *const x = c->inputs[0], *const zero = onnx_input(c, 2);
     const int32_t said = (int32_t)opjit_onnx_int(m, c, "output_dtype", 0);
     const int32_t type = zero != NULL ? zero->type : said != 0 ? said : ONNX_UINT8;
@@ -73,7 +212,8 @@ opjit_status opjit_onnx_dequantize(onnx_import *m, onnx_call *c)
         y = opjit_graph_subtract(m->graph, y,
                                  opjit_onnx_cast(m, parameter(m, c, 2, x), c->inputs[2]->type, ONNX_INT32));
     y = opjit_graph_multiply(m->graph, opjit_onnx_cast(m, y, ONNX_INT32, type), parameter(m, c, 1, x));
-    return opjit_onnx_give(m, c, 0, y, type, x->rank);
+    TRY(opjit_onnx_give(m, c, 0, y, type, x->rank));
+    return opjit_onnx_remember(m, c);
 }
 
 opjit_status opjit_onnx_dynamic_quantize(onnx_import *m, onnx_call *c)

@@ -227,7 +227,8 @@ static opjit_status take_part(onnx_import *m, const onnx_call *c, uint32_t i, ui
     if (v->rank == 0 || v->dims[0] <= d || opjit_onnx_elements_of(v) != v->dims[0] * rows * columns)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %llu elements, must have %llu for each "
                                                                "direction",
-                                 i, (unsigned long long)opjit_onnx_elements_of(v), (unsigned long long)(rows * columns));
+                                 i, (unsigned long long)opjit_onnx_elements_of(v),
+                                 (unsigned long long)(rows * columns));
     const size_t bytes = (size_t)(rows * columns) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type));
     void *const copy = opjit_onnx_memory(m, bytes);
     if (copy == NULL)

@@ -227,6 +227,55 @@ def small():
                   **({"z": integers(0, 255, sizes, "u1")} if zero else {})})
 
 
+def between():
+    """Products between DequantizeLinear and QuantizeLinear: their sums are exact, and so is what is half between two
+    numbers, of which there are many: the scales' quotient is a power of two."""
+    def quantize(name, to, scale="ys", zero="yz"):
+        return node("QuantizeLinear", [name, scale, zero], [to])
+
+    def back(name, to, scale, zero, **attributes):
+        return node("DequantizeLinear", [name, scale, zero], [to], **attributes)
+
+    def parameters(columns, most, signed):
+        w = np.full(columns, .01, "f4")
+        return {"xs": scalar(.02), "xz": scalar(-3 if signed else 120, "i1" if signed else "u1"), "ws": w,
+                "wz": np.zeros(columns, "i1"), "bs": scalar(.02) * w,
+                "bz": np.zeros(columns, "i4"), "b": integers(-900, 900, columns, "i4"), "ys": (scalar(.02) * w[0] * np.float32(most)).astype("f4"),
+                "yz": scalar(-10 if signed else 90, "i1" if signed else "u1")}
+
+    for signed in (False, True):
+        for relu in (False, True):
+            p = parameters(16, 1024, signed)
+            if relu:
+                p["yz"] = scalar(-128 if signed else 0, p["yz"].dtype)
+            x = {"x": floats(1, 8, 40, 40, most=2.0)}
+            begin = [quantize("x", "xq", "xs", "xz"), back("xq", "xd", "xs", "xz"), back("w", "wd", "ws", "wz", axis=0),
+                     back("b", "bd", "bs", "bz", axis=0), node("Conv", ["xd", "wd", "bd"], ["c"], pads=[1, 1, 1, 1])]
+            last = [node("Relu", ["c"], ["r"])] if relu else []
+            case(f"Conv between {signed} {relu}", [*begin, *last, quantize("r" if relu else "c", "y")], x,
+                 {**p, "w": integers(-100, 100, (16, 8, 3, 3), "i1")}, off=0)
+        p = parameters(64, 1024, signed)
+        x = {"x": floats(200, 48, most=2.0)}
+        begin = [quantize("x", "xq", "xs", "xz"), back("xq", "xd", "xs", "xz")]
+        for turned in (0, 1):
+            w = integers(-100, 100, (64, 48) if turned else (48, 64), "i1")
+            case(f"Gemm between {signed} {turned}",
+                 [*begin, back("w", "wd", "ws", "wz", axis=1 - turned), back("b", "bd", "bs", "bz", axis=0),
+                  node("Gemm", ["xd", "wd", "bd"], ["g"], transB=turned), quantize("g", "y")], x, {**p, "w": w}, off=0)
+        p.pop("b"), p.pop("bs"), p.pop("bz")
+        case(f"MatMul between {signed}", [*begin, back("w", "wd", "ws", "wz", axis=1), node("MatMul", ["xd", "wd"], ["g"]),
+                                          quantize("g", "y")], x, {**p, "w": integers(-100, 100, (48, 64), "i1")}, off=0)
+    c = {"as": scalar(.02), "az": scalar(120, "u1"), "bs": scalar(.04), "bz": scalar(100, "u1"), "ys": scalar(.08),
+         "yz": scalar(110, "u1")}
+    pair = {"a": integers(0, 255, (50, 60), "u1"), "b": integers(0, 255, 60, "u1")}
+    case("Add between", [back("a", "ad", "as", "az"), back("b", "bd", "bs", "bz"), node("Add", ["ad", "bd"], ["s"]),
+                         quantize("s", "y")], pair, c, off=0)
+    case("QLinearAdd of halves", [microsoft("QLinearAdd", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"])], pair, c, off=0)
+    case("Product read twice between",
+         [*begin, back("w", "wd", "ws", "wz", axis=1), node("MatMul", ["xd", "wd"], ["g"]), quantize("g", "y"),
+          node("Relu", ["g"], ["r"])], x, {**p, "w": integers(-100, 100, (48, 64), "i1")}, ("y", "r"), off=1)
+
+
 def value(name, dtype=TensorProto.FLOAT, shape=None):
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -297,7 +346,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent):
+    for make in (quantized, packed, sampled, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
