@@ -34,8 +34,9 @@ static void append_numbers(line *l, uint32_t count, const int64_t *numbers)
 
 static void append_type(line *l, uint8_t code, uint32_t bits, uint32_t lanes, const char *type)
 {
-    static const char *const names[] = { [HOST_CODE_INT] = "int", [HOST_CODE_UINT] = "uint", [HOST_CODE_FLOAT] = "float",
-                                         [4] = "bfloat", [5] = "complex" };
+    static const char *const names[] = {
+        [HOST_CODE_INT] = "int", [HOST_CODE_UINT] = "uint", [HOST_CODE_FLOAT] = "float", [4] = "bfloat", [5] = "complex"
+    };
     if (code == HOST_CODE_OTHER)
         append(l, "%.40s", type);
     else if (code == HOST_CODE_BOOL)
@@ -50,19 +51,31 @@ static void append_type(line *l, uint8_t code, uint32_t bits, uint32_t lanes, co
 
 void opjit_host_port(const opjit_kernel_info *info, uint32_t index, host_port *out)
 {
-    static const struct { uint8_t code, bits; } types[] = {
-        [DML_TENSOR_DATA_TYPE_FLOAT32] = { HOST_CODE_FLOAT, 32 }, [DML_TENSOR_DATA_TYPE_FLOAT16] = { HOST_CODE_FLOAT, 16 },
-        [DML_TENSOR_DATA_TYPE_FLOAT64] = { HOST_CODE_FLOAT, 64 }, [DML_TENSOR_DATA_TYPE_UINT32] = { HOST_CODE_UINT, 32 },
-        [DML_TENSOR_DATA_TYPE_UINT16] = { HOST_CODE_UINT, 16 },   [DML_TENSOR_DATA_TYPE_UINT8] = { HOST_CODE_UINT, 8 },
-        [DML_TENSOR_DATA_TYPE_UINT64] = { HOST_CODE_UINT, 64 },   [DML_TENSOR_DATA_TYPE_INT32] = { HOST_CODE_INT, 32 },
-        [DML_TENSOR_DATA_TYPE_INT16] = { HOST_CODE_INT, 16 },     [DML_TENSOR_DATA_TYPE_INT8] = { HOST_CODE_INT, 8 },
-        [DML_TENSOR_DATA_TYPE_INT64] = { HOST_CODE_INT, 64 },     [DML_TENSOR_DATA_TYPE_UINT4] = { HOST_CODE_UINT, 4 },
+    static const struct {
+        uint8_t code, bits;
+    } types[] = {
+        [DML_TENSOR_DATA_TYPE_FLOAT32] = { HOST_CODE_FLOAT, 32 },
+        [DML_TENSOR_DATA_TYPE_FLOAT16] = { HOST_CODE_FLOAT, 16 },
+        [DML_TENSOR_DATA_TYPE_FLOAT64] = { HOST_CODE_FLOAT, 64 },
+        [DML_TENSOR_DATA_TYPE_UINT32] = { HOST_CODE_UINT, 32 },
+        [DML_TENSOR_DATA_TYPE_UINT16] = { HOST_CODE_UINT, 16 },
+        [DML_TENSOR_DATA_TYPE_UINT8] = { HOST_CODE_UINT, 8 },
+        [DML_TENSOR_DATA_TYPE_UINT64] = { HOST_CODE_UINT, 64 },
+        [DML_TENSOR_DATA_TYPE_INT32] = { HOST_CODE_INT, 32 },
+        [DML_TENSOR_DATA_TYPE_INT16] = { HOST_CODE_INT, 16 },
+        [DML_TENSOR_DATA_TYPE_INT8] = { HOST_CODE_INT, 8 },
+        [DML_TENSOR_DATA_TYPE_INT64] = { HOST_CODE_INT, 64 },
+        [DML_TENSOR_DATA_TYPE_UINT4] = { HOST_CODE_UINT, 4 },
         [DML_TENSOR_DATA_TYPE_INT4] = { HOST_CODE_INT, 4 },
     };
     const opjit_buffer_info *const buffer = &info->buffers[index];
-    *out = (host_port){ .name = opjit_kernel_buffer_name(info, index), .dtype = (DML_TENSOR_DATA_TYPE)buffer->dtype,
-                        .code = types[buffer->dtype].code, .bits = types[buffer->dtype].bits,
-                        .is_output = buffer->role == OPJIT_BUFFER_OUTPUT, .rank = buffer->rank, .bytes = buffer->bytes };
+    *out = (host_port){ .name = opjit_kernel_buffer_name(info, index),
+                        .dtype = (DML_TENSOR_DATA_TYPE)buffer->dtype,
+                        .code = types[buffer->dtype].code,
+                        .bits = types[buffer->dtype].bits,
+                        .is_output = buffer->role == OPJIT_BUFFER_OUTPUT,
+                        .rank = buffer->rank,
+                        .bytes = buffer->bytes };
     out->takes_bool = buffer->dtype == DML_TENSOR_DATA_TYPE_UINT8 && !out->is_output;
     for (uint32_t d = 0; d < 8; d++) {
         out->sizes[d] = (int64_t)buffer->sizes[d];
@@ -107,8 +120,9 @@ opjit_status opjit_host_check(const host_port *want, uint32_t index, const host_
         }
     }
     if (error != NULL) {
-        *error = (opjit_error){ .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index,
-                                .op = "call", .field = "buffers" };
+        *error = (opjit_error){
+            .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index, .op = "call", .field = "buffers"
+        };
         snprintf(error->message, sizeof error->message, "buffer %u: %.110s expected, %.110s given", index,
                  expected.text, got.text);
         snprintf(error->value, sizeof error->value, "%.59s", got.text);

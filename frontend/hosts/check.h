@@ -16,8 +16,8 @@ typedef struct host_tensor {
     uint8_t code, bits;        /* of an element: HOST_CODE_... and its bits */
     uint16_t lanes;            /* 1; more are vectors */
     const int64_t *sizes;
-    const int64_t *strides;    /* elements; NULL: packed, row-major */
-    uint64_t offset;           /* bytes behind data at which the array begins */
+    const int64_t *strides; /* elements; NULL: packed, row-major */
+    uint64_t offset;        /* bytes behind data at which the array begins */
 } host_tensor;
 
 #define HOST_DEVICE_CPU 1
@@ -31,15 +31,15 @@ typedef struct host_tensor {
 
 /* What a buffer of a kernel takes. */
 typedef struct host_port {
-    const char *name;           /* the kernel's */
+    const char *name; /* the kernel's */
     DML_TENSOR_DATA_TYPE dtype;
-    uint8_t code, bits;         /* the same for host_tensor */
+    uint8_t code, bits; /* the same for host_tensor */
     bool is_output;
-    bool takes_bool;            /* an array of bool will do: inputs of UINT8, and what is bool in a model */
+    bool takes_bool; /* an array of bool will do: inputs of UINT8, and what is bool in a model */
     uint32_t rank;
     int64_t sizes[8];
-    int64_t strides[8];         /* elements */
-    uint64_t bytes;             /* of the memory that a call touches */
+    int64_t strides[8]; /* elements */
+    uint64_t bytes;     /* of the memory that a call touches */
 } host_port;
 
 /* Fills *out with buffer `index` of the kernel, an input or output. */

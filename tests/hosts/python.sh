@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# python.sh <folder> - the tests of the Python package that was put together in the folder.  Needs Python 3.11 or later with
-# NumPy: that of .ci/setup test, or OPJIT_PYTHON's, or any.
+# python.sh <folder> - the tests of the Python package that was put together in the folder.  Needs Python 3.11 or later
+# with NumPy: that of .ci/setup test, or OPJIT_PYTHON's, or any.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

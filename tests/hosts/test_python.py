@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package opjit: graphs, operators, calls with arrays of all kinds, and what is refused.  References are NumPy's, or
-numbers."""
+"""The package opjit: graphs, operators, calls with arrays of all kinds, and what is refused.  References are NumPy's,
+or numbers."""
 import array
+import ast
+import contextlib
 import gc
 import inspect
+import io
 import math
 import os
+import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
+import xml.dom.minidom
 
 import numpy as np
 
@@ -38,7 +46,7 @@ class Graphs(unittest.TestCase):
         self.same(opjit.compile(opjit.eye(4, 5, k=-1, dtype="int32"))(), np.eye(4, 5, k=-1, dtype="i"))
         self.same(opjit.compile(opjit.tri(4, 6, k=1))(), np.tri(4, 6, k=1, dtype="f"))
         self.same(opjit.compile(opjit.full((2, 3), -1.5, "float64"))(), np.full((2, 3), -1.5))
-        self.same(opjit.compile(opjit.arange(3, 17, 4, dtype="int64"))(), np.arange(3, 17, 4))
+        self.same(opjit.compile(opjit.arange(3, 17, 4, dtype=np.int64))(), np.arange(3, 17, 4))
 
     def test_operators(self):
         a, b = numbers(3, 4), numbers(3, 4, seed=2)
@@ -166,8 +174,8 @@ class Operators(unittest.TestCase):
         g = opjit.Graph()
         x = g.input(a.shape)
         ops = opjit.ops
-        pooled, where = ops.max_pooling1(x, strides=[2, 2], window_size=[2, 2], start_padding=[0, 0], end_padding=[0, 0],
-                                         outputs=2)
+        pooled, where = ops.max_pooling1(x, strides=[2, 2], window_size=[2, 2], start_padding=[0, 0],
+                                         end_padding=[0, 0], outputs=2)
         self.assertEqual((pooled.shape, where.dtype), ((1, 2, 2, 2), "uint32"))
         y = ops.element_wise_add1(pooled, 1, fused_activation=("ACTIVATION_RELU", {}))
         y = ops.element_wise_clip1(y, min=2, max=5.5, scale_bias=(0.5, 3))
@@ -267,7 +275,8 @@ class Calls(unittest.TestCase):
         self.refused("buffer 0: float32 [4, 5] expected, complex64 [4, 5] given", DLPack(a.astype("F")))
         self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [1, 4] given", np.asfortranarray(a))
         self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [-5, -1] given", a[::-1, ::-1])
-        self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [0, 1] given", np.broadcast_to(a[:1], (4, 5)))
+        self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [0, 1] given",
+                     np.broadcast_to(a[:1], (4, 5)))
         fields = np.zeros((4, 5), [("v", "f"), ("flag", "u1")])["v"]
         self.refused("buffer 0: float32 [4, 5] expected, =f [4, 5] given", fields)
         self.refused("buffer 0: an array is needed, <class 'str'> given", "text", kind=TypeError)
@@ -418,6 +427,180 @@ class Calls(unittest.TestCase):
             one(i)
         self.assertLess(memory() - before, 2 << 20)
         np.testing.assert_array_equal(one(1)(np.ones((8, 8), "f")), 8 + np.tri(8, dtype="f"))
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+def field(number, value):
+    """A field of a protobuf message: a number, or bytes."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def port(name, dtype, *sizes):
+    """A ValueInfoProto; sizes: numbers or names."""
+    dims = b"".join(field(1, field(1 if isinstance(n, int) else 2, n)) for n in sizes)
+    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)))
+
+
+def model(nodes, inputs, outputs):
+    """An .onnx file of (type, inputs, outputs) rows."""
+    rows = b"".join(field(1, b"".join(field(1, i) for i in reads) + b"".join(field(2, o) for o in writes) +
+                          field(4, type)) for type, reads, writes in nodes)
+    graph = rows + field(2, "g") + b"".join(field(11, i) for i in inputs) + b"".join(field(12, o) for o in outputs)
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
+
+
+FLOAT, BOOL = 1, 9
+RELU = model([("Add", ["x", "x"], ["s"]), ("Relu", ["s"], ["y"])], [port("x", FLOAT, 2, 3)], [port("y", FLOAT, 2, 3)])
+
+
+class Models(unittest.TestCase):
+    def test_bytes_and_files(self):
+        a = numbers(2, 3)
+        k = opjit.compile(RELU)
+        self.assertEqual((k.inputs, k.outputs), ((("x", "float32", (2, 3)),), (("y", "float32", (2, 3)),)))
+        np.testing.assert_array_equal(k(a), np.maximum(a + a, 0))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.onnx"
+            path.write_bytes(RELU)
+            np.testing.assert_array_equal(opjit.compile(path)(x=a), np.maximum(a + a, 0))
+            np.testing.assert_array_equal(opjit.compile(str(path), interpret=True)(a), np.maximum(a + a, 0))
+
+    def test_names_scalars_bools(self):
+        data = model([("Less", ["x", "t"], ["y"])], [port("x", FLOAT, "n", 3), port("t", FLOAT)],
+                     [port("y", BOOL, "n", 3)])
+        a = numbers(4, 3)
+        for k in (opjit.compile(data, dims={"n": 4}), opjit.compile(data, shapes={"x": (4, 3)})):
+            self.assertEqual(k.inputs, (("x", "float32", (4, 3)), ("t", "float32", ())))
+            self.assertEqual(k.outputs, (("y", "bool", (4, 3)),))
+            got = k(a, np.array(2, "f"))
+            self.assertEqual(got.dtype, bool)
+            np.testing.assert_array_equal(got, a < 2)
+        k = opjit.compile(data, dims={"n": 4}, values={"t": np.array(2, "f")})
+        self.assertEqual(len(k.inputs), 1)
+        np.testing.assert_array_equal(k(a), a < 2)
+
+    def test_refused(self):
+        for what, status in ((b"no model", "CORRUPT"), ("/nonexistent/model.onnx", "UNAVAILABLE"),
+                             (model([("Nothing", ["x"], ["y"])], [port("x", FLOAT, 2)], [port("y", FLOAT, 2)]),
+                              "UNSUPPORTED"), (RELU[:-30], "CORRUPT")):
+            with self.subTest(what=what), self.assertRaises(opjit.Error) as caught:
+                opjit.compile(what)
+            self.assertEqual(caught.exception.status, status)
+        with self.assertRaises(opjit.Error):
+            opjit.compile(RELU, dims={"m": 3})
+        g = opjit.Graph()
+        with self.assertRaisesRegex(TypeError, "are for models"):
+            opjit.compile(g.input((1,)) + 1, dims={"n": 1})
+
+    def test_weights_outlive_the_name(self):
+        """A kernel keeps what its model borrows."""
+        k = opjit.compile(bytes(bytearray(RELU)), values={})
+        gc.collect()
+        np.testing.assert_array_equal(k(np.ones((2, 3), "f")), np.full((2, 3), 2, "f"))
+
+
+# --- the package ------------------------------------------------------------------------------------------------------
+class Package(unittest.TestCase):
+    def test_document(self):
+        """The examples of docs/python.md, as they stand."""
+        text = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
+        names, here = {}, os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "model.onnx").write_bytes(RELU)
+            os.chdir(folder)
+            try:
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+                        exec(compile(block, "docs/python.md", "exec"), names)
+            finally:
+                os.chdir(here)
+        self.assertIn("opjit.Kernel(x0: float32 [1, 3, 8, 8] -> pooled: float32 [1, 3, 4, 4], "
+                      "where: uint32 [1, 3, 4, 4])", out.getvalue())
+        np.testing.assert_array_equal(names["y"], np.full((2, 3), 2, "f"))
+
+    def test_stubs(self):
+        folder = pathlib.Path(opjit.__file__).parent
+        found = {f.name: f for f in ast.parse((folder / "ops.pyi").read_text()).body if isinstance(f, ast.FunctionDef)}
+        self.assertEqual(sorted(found), dir(opjit.ops))
+        for name, stub in found.items():
+            parameters = inspect.signature(getattr(opjit.ops, name)).parameters
+            self.assertEqual([a.arg for a in stub.args.args + stub.args.kwonlyargs], list(parameters))
+        core = {c.name: c for c in ast.parse((folder / "_opjit.pyi").read_text()).body if isinstance(c, ast.ClassDef)}
+        for name in ("Graph", "Kernel"):
+            told = {n.name if isinstance(n, ast.FunctionDef) else n.target.id for n in core[name].body
+                    if isinstance(n, (ast.FunctionDef, ast.AnnAssign))}
+            there = {n for n in vars(getattr(opjit._opjit, name)) if not n.startswith("__")}
+            self.assertEqual(told - {"__init__", "__call__"}, there)
+
+    def test_all_is_there(self):
+        for name in opjit.__all__:
+            self.assertTrue(hasattr(opjit, name), name)
+            if callable(getattr(opjit, name)):
+                self.assertTrue(getattr(opjit, name).__doc__, name)
+
+    def test_pictures(self):
+        g = opjit.Graph()
+        x = g.input((2, 6, 6), name="a<b")
+        k = opjit.compile(opjit.where(opjit.tri(6, 6), x, 0.0))
+        svg = k._repr_svg_()
+        xml.dom.minidom.parseString(svg)
+        self.assertIn("15 of 36 elements of a matrix are filled", svg)
+        for name in ("a&lt;b [2, 6, 6]", "diagonal_matrix1", "element_wise_if"):
+            self.assertIn(">" + name + "<", svg)
+        many = opjit.Graph()
+        y = many.input((2,))
+        for _ in range(100):
+            y = y + y
+        self.assertIn("more</text>", opjit.compile(y, interpret=True)._repr_svg_())
+        xml.dom.minidom.parseString(opjit.compile(RELU)._repr_svg_())
+
+    def test_another_process(self):
+        """It ends without a word, whatever is left."""
+        code = ("import opjit; g = opjit.Graph(); x = g.input((2,)); k = opjit.compile(x + 1, threads=2);"
+                "import numpy; k(numpy.ones(2, 'f')); opjit.keep = k; import sys; sys.keep = (g, x, k)")
+        done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no PyTorch")
+        g = opjit.Graph()
+        k = opjit.compile(g.input((4, 5)) + 1)
+        a = torch.arange(20, dtype=torch.float32).reshape(4, 5)
+        self.assertTrue(torch.equal(k(a), a + 1))
+        out = torch.empty(4, 5)
+        self.assertIs(k(a, out=out), out)
+        self.assertTrue(torch.equal(out, a + 1))
+        with self.assertRaisesRegex(opjit.Error, r"float32 \[4, 5\] expected, float64 \[4, 5\] given"):
+            k(a.double())
+        with self.assertRaisesRegex(opjit.Error, "strides"):
+            k(a.t().contiguous().t())
+
+    def test_jax(self):
+        try:
+            import jax.numpy as jnp
+        except ImportError:
+            self.skipTest("no JAX")
+        g = opjit.Graph()
+        k = opjit.compile(g.input((4, 5)) + 1)
+        a = jnp.arange(20, dtype="float32").reshape(4, 5)
+        out = np.empty((4, 5), "f")
+        np.testing.assert_array_equal(k(a), np.asarray(a) + 1)
+        k(a, out=out)
+        np.testing.assert_array_equal(out, np.asarray(a) + 1)
+        with self.assertRaisesRegex(opjit.Error, "a read-only one given"):
+            k(out, out=a)
+        np.testing.assert_array_equal(np.asarray(a), np.arange(20, dtype="f").reshape(4, 5))
 
 
 def run_mask(mask):

@@ -21,9 +21,21 @@ typedef struct dlpack_versioned {
 static bool code_of(char letter, uint8_t *code)
 {
     switch (letter) {
-    case 'f': case 'd': case 'e': *code = HOST_CODE_FLOAT; return true;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': *code = HOST_CODE_INT; return true;
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': *code = HOST_CODE_UINT; return true;
+    case 'f':
+    case 'd':
+    case 'e': *code = HOST_CODE_FLOAT; return true;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n': *code = HOST_CODE_INT; return true;
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N': *code = HOST_CODE_UINT; return true;
     case '?': *code = HOST_CODE_BOOL; return true;
     default: return false;
     }
@@ -37,8 +49,12 @@ static void view_of_buffer(host_array *a)
     const char *const letter = format + (*format == '@' || *format == '=' || *format == '<');
     const int shift = b->itemsize == 4 ? 2 : b->itemsize == 8 ? 3 : b->itemsize == 2 ? 1 : 0;
     host_tensor *const t = &a->tensor;
-    *t = (host_tensor){ .data = b->buf, .device = HOST_DEVICE_CPU, .rank = b->ndim,
-                        .bits = (uint8_t)(8u << shift), .lanes = 1, .sizes = (const int64_t *)b->shape,
+    *t = (host_tensor){ .data = b->buf,
+                        .device = HOST_DEVICE_CPU,
+                        .rank = b->ndim,
+                        .bits = (uint8_t)(8u << shift),
+                        .lanes = 1,
+                        .sizes = (const int64_t *)b->shape,
                         .strides = a->strides };
     a->read_only = b->readonly != 0;
     if (letter[0] == '\0' || letter[1] != '\0' || !code_of(letter[0], &t->code) || b->itemsize != 1 << shift ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - opjit._opjit.Graph: the builder of opjit/graph.h and the models of opjit/model.h.  Tensors are numbers here;
- * what reads like NumPy is in the Python files. */
+/* graph.c - opjit._opjit.Graph: the builder of opjit/graph.h and the models of opjit/model.h.  Tensors are numbers
+ * here; what reads like NumPy is in the Python files. */
 #include <string.h>
 
 #include <opjit/artifact.h>
@@ -139,9 +139,9 @@ static int open_model(host_graph *graph, PyObject *source, PyObject *dims, PyObj
         read_model_inputs(graph->state, m, shapes, values, graph->held) == 0) {
         if (PyBytes_Check(source)) {
             status = PyList_Append(graph->held, source) != 0
-                ? OPJIT_OUT_OF_MEMORY
-                : opjit_model_read(context, PyBytes_AsString(source), (uint64_t)PyBytes_Size(source), &m->options,
-                                   &graph->model, &error);
+                         ? OPJIT_OUT_OF_MEMORY
+                         : opjit_model_read(context, PyBytes_AsString(source), (uint64_t)PyBytes_Size(source),
+                                            &m->options, &graph->model, &error);
             result = 0;
         } else if (PyUnicode_FSConverter(source, &path)) {
             status = opjit_model_open(context, PyBytes_AsString(path), &m->options, &graph->model, &error);
@@ -184,8 +184,9 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         }
     } else {
         PyObject *const none = PyDict_New();
-        status = none == NULL ? -1 : open_model(graph, source, dims != NULL ? dims : none,
-                                                shapes != NULL ? shapes : none, values != NULL ? values : none);
+        status = none == NULL ? -1
+                              : open_model(graph, source, dims != NULL ? dims : none, shapes != NULL ? shapes : none,
+                                           values != NULL ? values : none);
         Py_XDECREF(none);
     }
     if (status != 0) {
@@ -294,7 +295,8 @@ static PyObject *view(PyObject *self, PyObject *args, view_fn *function)
     unsigned long long handle;
     uint32_t count, numbers[8];
     PyObject *sequence;
-    if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &sequence) || host_sizes(sequence, numbers, &count) != 0)
+    if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &sequence) ||
+        host_sizes(sequence, numbers, &count) != 0)
         return NULL;
     return handle_of(graph, function(graph->graph, tensor_of(handle), count, numbers));
 }
@@ -386,11 +388,9 @@ static PyObject *graph_compile(PyObject *self, PyObject *args)
     options.flags = interpret ? OPJIT_COMPILE_INTERPRET : 0;
     options.executor = executor;
     graph->busy = true;
-    Py_BEGIN_ALLOW_THREADS
-    status = graph->model != NULL ? opjit_model_compile(graph->model, &options, &kernel, &error)
-                                  : opjit_graph_compile(graph->graph, &options, &kernel, &error);
-    Py_END_ALLOW_THREADS
-    graph->busy = false;
+    Py_BEGIN_ALLOW_THREADS status = graph->model != NULL ? opjit_model_compile(graph->model, &options, &kernel, &error)
+                                                         : opjit_graph_compile(graph->graph, &options, &kernel, &error);
+    Py_END_ALLOW_THREADS graph->busy = false;
     if (status != OPJIT_OK)
         return host_raise(graph->state, &error);
     return host_kernel_new(graph->state, kernel, graph, executor);
@@ -423,11 +423,72 @@ static PyObject *graph_explain(PyObject *self, PyObject *unused)
     return stages;
 }
 
+/* (name, [indices of the nodes that it reads]) of each node, graph inputs counted behind the nodes. */
+static PyObject *nodes_of(const DML_GRAPH_DESC *desc)
+{
+    PyObject *nodes = PyList_New(0);
+    for (uint32_t i = 0; nodes != NULL && i < desc->NodeCount; i++) {
+        const DML_GRAPH_NODE_DESC *const node = &desc->Nodes[i];
+        opjit_operator_info info = OPJIT_OPERATOR_INFO_INIT;
+        const bool is_operator = node->Type == DML_GRAPH_NODE_TYPE_OPERATOR &&
+                                 opjit_operator_get_info(((const DML_OPERATOR_GRAPH_NODE_DESC *)node->Desc)->Operator,
+                                                         &info, NULL) == OPJIT_OK;
+        PyObject *const row = Py_BuildValue("(s[])", is_operator ? info.name : "constant");
+        if (row == NULL || PyList_Append(nodes, row) != 0)
+            Py_CLEAR(nodes);
+        Py_XDECREF(row);
+    }
+    return nodes;
+}
+
+/* Adds the edge to its reader's list. */
+static int add_edge(PyObject *nodes, uint32_t from, uint32_t to)
+{
+    PyObject *const row = PyList_GetItem(nodes, (Py_ssize_t)to);
+    PyObject *const number = row != NULL ? PyLong_FromUnsignedLong(from) : NULL;
+    const int status = number != NULL ? PyList_Append(PyTuple_GetItem(row, 1), number) : -1;
+    Py_XDECREF(number);
+    return status;
+}
+
+static PyObject *graph_nodes(PyObject *self, PyObject *unused)
+{
+    host_graph *const graph = graph_of(self);
+    const DML_GRAPH_DESC *desc;
+    opjit_error error;
+    PyObject *nodes;
+    int status = 0;
+    (void)unused;
+    if (graph == NULL)
+        return NULL;
+    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK)
+        return host_raise(graph->state, &error);
+    nodes = nodes_of(desc);
+    if (nodes == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < desc->InputEdgeCount && status == 0; i++) {
+        const DML_INPUT_GRAPH_EDGE_DESC *const edge = desc->InputEdges[i].Desc;
+        status = add_edge(nodes, desc->NodeCount + edge->GraphInputIndex, edge->ToNodeIndex);
+    }
+    for (uint32_t i = 0; i < desc->IntermediateEdgeCount && status == 0; i++) {
+        const DML_INTERMEDIATE_GRAPH_EDGE_DESC *const edge = desc->IntermediateEdges[i].Desc;
+        status = add_edge(nodes, edge->FromNodeIndex, edge->ToNodeIndex);
+    }
+    if (status == 0)
+        return nodes;
+    Py_DECREF(nodes);
+    return NULL;
+}
+
 static PyObject *graph_artifact(PyObject *self, PyObject *args)
 {
-    static const struct { const char *name; opjit_artifact_kind kind; } kinds[] = {
-        { "asm", OPJIT_ARTIFACT_ASM }, { "llvm", OPJIT_ARTIFACT_LLVM }, { "ir", OPJIT_ARTIFACT_IR },
-        { "header", OPJIT_ARTIFACT_HEADER }, { "obj", OPJIT_ARTIFACT_OBJECT }, { "json", OPJIT_ARTIFACT_JSON } };
+    static const struct {
+        const char *name;
+        opjit_artifact_kind kind;
+    } kinds[] = {
+        { "asm", OPJIT_ARTIFACT_ASM },       { "llvm", OPJIT_ARTIFACT_LLVM },  { "ir", OPJIT_ARTIFACT_IR },
+        { "header", OPJIT_ARTIFACT_HEADER }, { "obj", OPJIT_ARTIFACT_OBJECT }, { "json", OPJIT_ARTIFACT_JSON }
+    };
     host_graph *const graph = graph_of(self);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_artifact *artifact = NULL;
@@ -470,6 +531,7 @@ static PyMethodDef graph_methods[] = {
     { "slice", graph_slice, METH_VARARGS, "slice(tensor, offsets, sizes, strides) -> tensor" },
     { "compile", graph_compile, METH_VARARGS, "compile(level, interpret, threads) -> Kernel" },
     { "explain", graph_explain, METH_NOARGS, "explain() -> [(stage, text)]: the IR after each pass, and the plan" },
+    { "nodes", graph_nodes, METH_NOARGS, "nodes() -> [(name, [what it reads])]: inputs are counted behind the nodes" },
     { "artifact", graph_artifact, METH_VARARGS, "artifact(kind, level, name) -> bytes: \"asm\", \"llvm\", \"ir\" ..." },
     { NULL, NULL, 0, NULL }
 };

@@ -29,11 +29,12 @@ typedef struct host_state {
     opjit_context *context; /* made when it is first needed */
     opjit_pool *pool;       /* of pool_threads threads; NULL: none yet */
     uint32_t pool_threads;
-    PyObject *error;        /* opjit.Error */
+    PyObject *error; /* opjit.Error */
     PyObject *graph_type, *kernel_type;
-    PyObject *str_out, *str_dlpack, *str_exchange, *versions; /* constants of calls; versions: { "max_version": (1, 3) } */
+    PyObject *str_out, *str_dlpack, *str_exchange,
+        *versions;                       /* constants of calls; versions: { "max_version": (1, 3) } */
     PyObject *numpy_empty, *numpy_dtype; /* NumPy's; NULL: not asked for yet */
-    PyObject *exchange_type;           /* the type that had a table last */
+    PyObject *exchange_type;             /* the type that had a table last */
     const dlpack_exchange *exchange;     /* and its table */
 } host_state;
 
@@ -46,14 +47,13 @@ typedef struct host_declared {
 
 /* A graph that is being built, or a model, which has one. */
 typedef struct host_graph {
-    PyObject_HEAD
-    host_state *state;    /* the type's */
-    opjit_graph *graph;   /* NULL: it was not made */
-    opjit_model *model;   /* whose graph it is; NULL: none */
-    PyObject *held;       /* what the model borrows */
+    PyObject_HEAD host_state *state; /* the type's */
+    opjit_graph *graph;              /* NULL: it was not made */
+    opjit_model *model;              /* whose graph it is; NULL: none */
+    PyObject *held;                  /* what the model borrows */
     host_declared *declared;
     uint32_t declared_count;
-    bool busy;            /* somebody compiles it without the GIL */
+    bool busy; /* somebody compiles it without the GIL */
 } host_graph;
 
 extern PyType_Spec host_graph_spec, host_kernel_spec;
@@ -82,10 +82,10 @@ PyObject *host_operators(PyObject *module, PyObject *unused);
 /* An array of anybody's, held for a call. */
 typedef struct host_array {
     host_tensor tensor;
-    PyObject *capsule;   /* of __dlpack__; NULL: none */
-    bool has_buffer;     /* `buffer` is held */
-    bool read_only;      /* it may not be written, or nobody says that it may */
-    const char *type;    /* in words, where tensor.code is OTHER */
+    PyObject *capsule; /* of __dlpack__; NULL: none */
+    bool has_buffer;   /* `buffer` is held */
+    bool read_only;    /* it may not be written, or nobody says that it may */
+    const char *type;  /* in words, where tensor.code is OTHER */
     int64_t strides[8];
     Py_buffer buffer;
 } host_array;

@@ -13,12 +13,11 @@ PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *args, PyO
 #define HAS_VECTORCALL (1ul << 11)
 #define COUNT_MASK (SIZE_MAX >> 1) /* of a vectorcall's count, whose highest bit is a flag */
 
-#define CALL_ARRAYS 8     /* with more the call allocates */
+#define CALL_ARRAYS 8      /* with more the call allocates */
 #define SHORT_CALL_NS 5000 /* shorter ones keep the GIL, whose release costs about as much as a small call */
 
 typedef struct host_kernel {
-    PyObject_HEAD
-    call_fn call;
+    PyObject_HEAD call_fn call;
     host_state *state; /* the type's */
     opjit_kernel *kernel;
     host_graph *graph; /* kept: its model has the weights */
@@ -85,7 +84,7 @@ typedef struct call_args {
     PyObject **objects; /* borrowed; NULL: to be made */
     host_array *arrays;
     opjit_binding *bindings;
-    uint32_t taken;     /* of the arrays */
+    uint32_t taken; /* of the arrays */
 } call_args;
 
 /* out=: the array, or a tuple of all of them. */
@@ -149,7 +148,8 @@ static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, P
             return -1;
     for (uint32_t i = 0; i < k->inputs; i++)
         if (objects[i] == NULL) {
-            PyErr_Format(PyExc_TypeError, "input %u (%s) is missing", i, k->ports[i].name != NULL ? k->ports[i].name : "");
+            PyErr_Format(PyExc_TypeError, "input %u (%s) is missing", i,
+                         k->ports[i].name != NULL ? k->ports[i].name : "");
             return -1;
         }
     return 0;
@@ -192,12 +192,10 @@ static int run(host_kernel *k, const opjit_binding *bindings)
         status = opjit_kernel_call(k->kernel, &call, &error);
     } else { /* a call takes as long as the next one: shapes are fixed */
         uint64_t time;
-        Py_BEGIN_ALLOW_THREADS
-        time = now_ns();
+        Py_BEGIN_ALLOW_THREADS time = now_ns();
         status = opjit_kernel_call(k->kernel, &call, &error);
         time = now_ns() - time;
-        Py_END_ALLOW_THREADS
-        k->keeps_gil = status == OPJIT_OK && time < SHORT_CALL_NS;
+        Py_END_ALLOW_THREADS k->keeps_gil = status == OPJIT_OK && time < SHORT_CALL_NS;
     }
     if (status == OPJIT_OK)
         return 0;
@@ -278,8 +276,8 @@ static PyObject *describe(const host_kernel *k, uint32_t begin, uint32_t count)
     PyObject *const rows = PyTuple_New((Py_ssize_t)count);
     for (uint32_t i = 0; rows != NULL && i < count; i++) {
         const host_port *const port = &k->ports[begin + i];
-        PyObject *const dtype = port->takes_bool && port->is_output ? PyUnicode_FromString("bool")
-                                                                    : host_type_text(port->dtype);
+        PyObject *const dtype =
+            port->takes_bool && port->is_output ? PyUnicode_FromString("bool") : host_type_text(port->dtype);
         PyObject *const shape = host_numbers(port->rank, port->sizes);
         PyObject *const row = dtype != NULL && shape != NULL ? Py_BuildValue("(zNN)", port->name, dtype, shape) : NULL;
         if (row == NULL || PyTuple_SetItem(rows, (Py_ssize_t)i, row) < 0) {
@@ -316,15 +314,13 @@ static PyObject *get_info(PyObject *self, void *unused)
     (void)unused;
     if (opjit_kernel_get_info(k->kernel, &info, &error) != OPJIT_OK)
         return host_raise(k->state, &error);
-    return Py_BuildValue("{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:O,s:O}", "name", info.name, "target", info.target,
-                         "level", info.level == OPJIT_LEVEL_PEAK ? "peak" : "quick",
-                         "code_bytes", (unsigned long long)info.code_bytes,
-                         "workspace_bytes", (unsigned long long)info.workspace_bytes,
-                         "bytes_read", (unsigned long long)info.bytes_read,
-                         "bytes_written", (unsigned long long)info.bytes_written,
-                         "kept_bytes", (unsigned long long)info.kept_bytes, "compile_ms", info.compile_ms,
-                         "from_disk", (info.flags & OPJIT_KERNEL_FROM_DISK) != 0 ? Py_True : Py_False,
-                         "interpreted", (info.flags & OPJIT_KERNEL_INTERPRETED) != 0 ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:O,s:O}", "name", info.name, "target", info.target, "level",
+        info.level == OPJIT_LEVEL_PEAK ? "peak" : "quick", "code_bytes", (unsigned long long)info.code_bytes,
+        "workspace_bytes", (unsigned long long)info.workspace_bytes, "bytes_read", (unsigned long long)info.bytes_read,
+        "bytes_written", (unsigned long long)info.bytes_written, "kept_bytes", (unsigned long long)info.kept_bytes,
+        "compile_ms", info.compile_ms, "from_disk", (info.flags & OPJIT_KERNEL_FROM_DISK) != 0 ? Py_True : Py_False,
+        "interpreted", (info.flags & OPJIT_KERNEL_INTERPRETED) != 0 ? Py_True : Py_False);
 }
 
 /* Texts and pictures are made in Python. */
@@ -475,8 +471,7 @@ static PyGetSetDef kernel_fields[] = {
 };
 
 static PyMemberDef kernel_members[] = {
-    { "__vectorcalloffset__", T_PYSSIZET, offsetof(host_kernel, call), READONLY, NULL },
-    { NULL, 0, 0, 0, NULL }
+    { "__vectorcalloffset__", T_PYSSIZET, offsetof(host_kernel, call), READONLY, NULL }, { NULL, 0, 0, 0, NULL }
 };
 
 static PyType_Slot kernel_slots[] = {
@@ -492,4 +487,5 @@ static PyType_Slot kernel_slots[] = {
 };
 
 PyType_Spec host_kernel_spec = { "opjit.Kernel", sizeof(host_kernel), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | HAS_VECTORCALL, kernel_slots };
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | HAS_VECTORCALL,
+                                 kernel_slots };

@@ -165,8 +165,8 @@ static PyObject *operator_fields(const opjit_operator_type_info *info)
         opjit_field_info field = OPJIT_FIELD_INFO_INIT;
         const opjit_status status = opjit_operator_type_get_field(info->type, i, &field, NULL);
         PyObject *const values = field_values(info->type, i, status == OPJIT_OK ? field.value_count : 0);
-        PyObject *const row = values != NULL ? Py_BuildValue("(siIN)", field.name, (int)field.kind, field.flags, values)
-                                             : NULL;
+        PyObject *const row =
+            values != NULL ? Py_BuildValue("(siIN)", field.name, (int)field.kind, field.flags, values) : NULL;
         if (row == NULL || PyTuple_SetItem(fields, i, row) < 0) {
             Py_DECREF(fields);
             return NULL;
@@ -184,7 +184,8 @@ PyObject *host_operators(PyObject *module, PyObject *unused)
         opjit_operator_type_info info = OPJIT_OPERATOR_TYPE_INFO_INIT;
         const opjit_status status = opjit_operator_type_get_info(opjit_operator_type_at(i), &info, NULL);
         PyObject *const fields = status == OPJIT_OK ? operator_fields(&info) : NULL;
-        PyObject *const row = fields != NULL ? Py_BuildValue("(ssIN)", info.name, info.formula, info.flags, fields) : NULL;
+        PyObject *const row =
+            fields != NULL ? Py_BuildValue("(ssIN)", info.name, info.formula, info.flags, fields) : NULL;
         if (row == NULL || PyTuple_SetItem(rows, i, row) < 0) {
             Py_DECREF(rows);
             return NULL;
@@ -210,9 +211,11 @@ static int module_exec(PyObject *module)
 {
     host_state *const state = PyModule_GetState(module);
     PyObject *const constants = PyDict_New();
-    state->error = PyErr_NewExceptionWithDoc("opjit.Error",
+    state->error = PyErr_NewExceptionWithDoc(
+        "opjit.Error",
         "What opjit refused, in one line.  status: \"INVALID_ARGUMENT\" ...; operator, field, index, value: what it is "
-        "about; node: of a graph, counted in the order of adding.", PyExc_ValueError, constants);
+        "about; node: of a graph, counted in the order of adding.",
+        PyExc_ValueError, constants);
     Py_XDECREF(constants);
     state->str_out = PyUnicode_InternFromString("out");
     state->str_dlpack = PyUnicode_InternFromString("__dlpack__");
@@ -271,10 +274,9 @@ static void module_free(void *module)
 
 static PyModuleDef_Slot slots[] = { { Py_mod_exec, module_exec }, { 0, NULL } };
 
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "opjit._opjit", "The extension behind the package opjit.", sizeof(host_state), functions,
-    slots, module_traverse, module_clear, module_free
-};
+static PyModuleDef definition = { PyModuleDef_HEAD_INIT, "opjit._opjit", "The extension behind the package opjit.",
+                                  sizeof(host_state),    functions,      slots,
+                                  module_traverse,       module_clear,   module_free };
 
 PyMODINIT_FUNC PyInit__opjit(void); /* -Wmissing-prototypes */
 PyMODINIT_FUNC PyInit__opjit(void)

@@ -25,7 +25,8 @@ static int out_of_range(const opjit_field_info *field, PyObject *value)
 }
 
 /* The bits of an element. */
-static int read_scalar(const opjit_field_info *field, PyObject *value, DML_TENSOR_DATA_TYPE dtype, DML_SCALAR_UNION *out)
+static int read_scalar(const opjit_field_info *field, PyObject *value, DML_TENSOR_DATA_TYPE dtype,
+                       DML_SCALAR_UNION *out)
 {
     const uint32_t bits = opjit_data_type_size(dtype) * 8;
     *out = (DML_SCALAR_UNION){ { 0 } };
@@ -59,7 +60,8 @@ static int read_scalar(const opjit_field_info *field, PyObject *value, DML_TENSO
 }
 
 /* A value's name, or its number. */
-static int read_enum(DML_OPERATOR_TYPE type, uint32_t index, const opjit_field_info *field, PyObject *value, int32_t *out)
+static int read_enum(DML_OPERATOR_TYPE type, uint32_t index, const opjit_field_info *field, PyObject *value,
+                     int32_t *out)
 {
     if (PyLong_Check(value)) {
         *out = (int32_t)PyLong_AsLong(value);
@@ -67,8 +69,8 @@ static int read_enum(DML_OPERATOR_TYPE type, uint32_t index, const opjit_field_i
     }
     for (uint32_t i = 0; i < field->value_count && PyUnicode_Check(value); i++) {
         PyObject *const upper = PyObject_CallMethod(value, "upper", NULL);
-        const int order = upper == NULL ? -1
-            : PyUnicode_CompareWithASCIIString(upper, opjit_field_value_at(type, index, i, out));
+        const int order =
+            upper == NULL ? -1 : PyUnicode_CompareWithASCIIString(upper, opjit_field_value_at(type, index, i, out));
         Py_XDECREF(upper);
         if (upper == NULL)
             return -1;
@@ -103,8 +105,9 @@ static int read_pair(const opjit_field_info *field, PyObject *value, bool is_flo
 {
     for (Py_ssize_t i = 0; i < 2; i++) {
         PyObject *const item = PySequence_GetItem(value, i);
-        const int status = item == NULL ? -1 : is_float ? read_float(item, (float *)out + i)
-                                                        : read_number(field, item, true, (uint32_t *)out + i);
+        const int status = item == NULL ? -1
+                           : is_float   ? read_float(item, (float *)out + i)
+                                        : read_number(field, item, true, (uint32_t *)out + i);
         Py_XDECREF(item);
         if (status != 0)
             return -1;
@@ -151,7 +154,8 @@ static int read_array(PyObject *keep, const opjit_field_info *field, PyObject *v
         return out_of_range(field, value);
     memcpy(&count, desc + field->count_offset, sizeof count);
     if (count != 0 && count != (uint32_t)length) {
-        PyErr_Format(PyExc_ValueError, "%s: %zd numbers, must be %u as the arrays before it", field->name, length, count);
+        PyErr_Format(PyExc_ValueError, "%s: %zd numbers, must be %u as the arrays before it", field->name, length,
+                     count);
         return -1;
     }
     count = (uint32_t)length;
@@ -183,25 +187,17 @@ static int read_field(PyObject *keep, DML_OPERATOR_TYPE type, uint32_t index, co
     void *const at = desc + field->offset;
     void *memory;
     switch (field->kind) {
-    case OPJIT_FIELD_SCALAR:
-        return read_scalar(field, value, dtype, at);
+    case OPJIT_FIELD_SCALAR: return read_scalar(field, value, dtype, at);
     case OPJIT_FIELD_INT32:
-    case OPJIT_FIELD_UINT32:
-        return read_number(field, value, field->kind == OPJIT_FIELD_UINT32, at);
-    case OPJIT_FIELD_FLOAT32:
-        return read_float(value, at);
-    case OPJIT_FIELD_BOOL:
-        *(int32_t *)at = PyObject_IsTrue(value);
-        return *(int32_t *)at < 0 ? -1 : 0;
-    case OPJIT_FIELD_ENUM:
-        return read_enum(type, index, field, value, at);
+    case OPJIT_FIELD_UINT32: return read_number(field, value, field->kind == OPJIT_FIELD_UINT32, at);
+    case OPJIT_FIELD_FLOAT32: return read_float(value, at);
+    case OPJIT_FIELD_BOOL: *(int32_t *)at = PyObject_IsTrue(value); return *(int32_t *)at < 0 ? -1 : 0;
+    case OPJIT_FIELD_ENUM: return read_enum(type, index, field, value, at);
     case OPJIT_FIELD_UINT32S:
     case OPJIT_FIELD_INT32S:
     case OPJIT_FIELD_FLOAT32S:
-    case OPJIT_FIELD_ACTIVATIONS:
-        return read_array(keep, field, value, dtype, desc);
-    case OPJIT_FIELD_SIZE_2D:
-        return read_pair(field, value, false, at);
+    case OPJIT_FIELD_ACTIVATIONS: return read_array(keep, field, value, dtype, desc);
+    case OPJIT_FIELD_SIZE_2D: return read_pair(field, value, false, at);
     case OPJIT_FIELD_SCALE_BIAS:
     case OPJIT_FIELD_ACTIVATION:
         memory = room(keep, sizeof(DML_OPERATOR_DESC));

@@ -14,13 +14,15 @@ from math import inf, nan
 
 from . import _opjit
 from ._opjit import Error, Kernel, __version__
-from ._tensor import Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, graph_of as _graph_of, tensor as _tensor
+from ._arrays import content as _content, dtype_name as _dtype_name
+from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, graph_of as _graph_of,
+                      tensor as _tensor)
 from . import ops
 
 __all__ = [
     "Error", "Graph", "Kernel", "Tensor", "abs", "add", "arange", "argmax", "argmin", "broadcast_to", "ceil", "clip",
-    "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "eye", "floor", "full", "gelu", "greater",
-    "greater_equal", "inf", "isnan", "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and",
+    "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "eye", "floor", "full", "gelu",
+    "greater", "greater_equal", "inf", "isnan", "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "nan",
     "negative", "ones", "ops", "pad", "power", "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "split",
     "sqrt", "subtract", "sum", "take", "tanh", "tile", "topk", "transpose", "tri", "tril", "triu", "where", "zeros"]
@@ -33,8 +35,7 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
     Of a model: dims={"batch": 1} for dimensions that it only names, shapes={"x": (1, 3)} for inputs as a whole,
     values={"n": array} for inputs that are constants."""
     if isinstance(what, (str, bytes, _os.PathLike)):
-        from ._arrays import content
-        constants = {name: content(array) for name, array in (values or {}).items()}
+        constants = {name: _content(array) for name, array in (values or {}).items()}
         core = _opjit.Graph(what, dims=dict(dims or {}), shapes=dict(shapes or {}), values=constants)
         return core.compile(level, interpret, threads)
     if dims or shapes or values:
@@ -51,7 +52,7 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
 def _generate(type, values, shape, dtype):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return _Deferred(lambda graph, dtype: Tensor(graph, graph._core.node(type, (), values, [(dtype, shape)])[0]), shape,
-                     dtype)
+                     _dtype_name(dtype))
 
 
 def full(shape, value, dtype=None):

@@ -7,9 +7,9 @@ _FLOATS = ("float32", "float16", "float64")
 
 
 class Graph:
-    """A graph that is being built.  Tensors come from input() and from functions of them; opjit.compile() makes a kernel
-    of those that are results.  The first operator that is refused raises opjit.Error, and the graph is no good any more.
-    One thread at a time."""
+    """A graph that is being built.  Tensors come from input() and from functions of them; opjit.compile() makes a
+    kernel of those that are results.  The first operator that is refused raises opjit.Error, and the graph is no good
+    any more.  One thread at a time."""
 
     __slots__ = ("_core", "_inputs", "_outputs")
 
@@ -19,7 +19,7 @@ class Graph:
         self._outputs = None
 
     def input(self, shape, dtype="float32", name=None):
-        """An array of each call, packed, in the order of these calls.  One that nothing reads is none of the kernel's."""
+        """An array of each call, packed, in the order of these calls; none of the kernel's where nothing reads it."""
         if isinstance(shape, int):
             shape = (shape,)
         name = name or f"x{len(self._inputs)}"
@@ -90,9 +90,9 @@ def tensor(graph, x, dtype=None):
 def add_node(type, operands, values=None, outputs=((None, None),), name=None):
     """The operator's outputs, as a tuple of tensors."""
     graph = graph_of(operands)
-    known = [x for x in operands if isinstance(x, Tensor)] or [x for x in operands if isinstance(x, Deferred) and x._dtype]
-    dtype = outputs[0][0] if outputs and outputs[0][0] else known[0].dtype if known and isinstance(known[0], Tensor) else \
-        known[0]._dtype if known else None
+    types = [x.dtype if isinstance(x, Tensor) else x._dtype for x in operands if isinstance(x, (Tensor, Deferred))]
+    types = [outputs[0][0] if outputs else None] + types
+    dtype = next((t for t in types if t is not None), None)
     handles = [None if x is None else tensor(graph, x, dtype_name(dtype))._handle for x in operands]
     rows = [(dtype_name(d), None if s is None else tuple(s)) for d, s in outputs]
     return tuple(Tensor(graph, h) for h in graph._core.node(type, handles, values or {}, rows, name))
