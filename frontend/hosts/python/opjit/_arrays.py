@@ -19,16 +19,14 @@ def dtype_name(dtype):
 
 
 def content(array):
-    """(dtype, shape, bytes) of an array, packed."""
-    if not hasattr(array, "__buffer__"):
-        try:
-            memoryview(array)
-        except TypeError:  # no buffer: lists and numbers, and arrays with __array__ or __dlpack__
-            import numpy
-            array = numpy.asarray(array)
-            if array.dtype == numpy.float64 and not hasattr(array, "__dlpack_device__"):
-                array = array.astype(numpy.float32)
-    view = memoryview(array)
+    """(dtype, shape, bytes) of an array, packed.  Numbers of lists are int64 or float32."""
+    try:
+        view = memoryview(array)
+    except TypeError:  # no buffer: lists, and arrays with __array__
+        import numpy
+        is_list = isinstance(array, (list, tuple))
+        array = numpy.asarray(array)
+        view = memoryview(array.astype(numpy.float32) if is_list and array.dtype == numpy.float64 else array)
     if view.format not in _FORMATS:
         raise TypeError(f"constant: elements of format {view.format!r} are not taken")
     return _FORMATS[view.format], view.shape, view.tobytes()
