@@ -197,17 +197,62 @@ class Operators(unittest.TestCase):
         np.testing.assert_array_equal(opjit.compile(y)(a), want)
         with self.assertRaisesRegex(TypeError, "GEMM Alpha: it needs a value"):
             g._core.node("GEMM", (x._handle, x._handle), {"TransA": 0, "TransB": 0}, [(None, None)])
-        with self.assertRaisesRegex(TypeError, "none of its fields"):
+        with self.assertRaisesRegex(TypeError, "ACTIVATION_RELU: 'Alpha' is none of its fields"):
             g._core.node("ACTIVATION_RELU", (x._handle,), {"Alpha": 0}, [(None, None)])
         with self.assertRaisesRegex(ValueError, 'Mode: .*must be a name as "CONVOLUTION"'):
             ops.convolution(x, x, mode="SIDEWAYS", direction="FORWARD", strides=[1, 1], dilations=[1, 1],
                             start_padding=[0, 0], end_padding=[0, 0], output_padding=[0, 0], group_count=1)
         with self.assertRaisesRegex(ValueError, "EndPadding: 1 numbers, must be 2"):
             ops.max_pooling1(x, strides=[2, 2], window_size=[2, 2], start_padding=[0, 0], end_padding=[0])
+        with self.assertRaisesRegex(ValueError, "ScaleBias: 1 numbers, must be 2"):
+            ops.element_wise_abs(x, scale_bias=(1,))
         with self.assertRaisesRegex(ValueError, "Axis: -1 is out of range"):
             ops.join([x, x], axis=-1)
         with self.assertRaises(AttributeError):
             ops.no_such_operator
+
+    def test_anything(self):
+        """Whatever a graph or kernel is given, it is taken, or refused in one line."""
+        random = np.random.default_rng(5)
+        pick = lambda *of: of[random.integers(len(of))]
+        tables = {row[0]: row[3] for row in opjit._opjit.operators()}
+        handles = []
+
+        def junk(depth=0):
+            kind = random.integers(10)
+            if kind == 0:
+                return pick(None, -1, 2**31, 2**32, 2**64, -2**63, 1e40, math.nan, True)
+            if kind == 1:
+                return pick("float32", "int4", "x", "", "\ud800", "asm", b"\x08\x08", b"")
+            if kind == 2 and depth < 3:
+                return tuple(junk(depth + 1) for _ in range(random.integers(10)))
+            if kind == 3 and depth < 3:
+                return {pick("Axis", "Alpha", 3): junk(depth + 1)}
+            if kind == 4:
+                return np.zeros(random.integers(0, 4, 2), pick("f", "d", ">f4", "F", "U1", "O", "M8[s]"))
+            if kind == 5:
+                return pick(memoryview(bytes(20)), object(), Ellipsis, DLPack("text"), Made(Tensor(None, 9, 9, 0)))
+            if kind == 6 and handles:
+                return pick(*handles)
+            return pick(1, 2, (4, 5), (1, 2, 3), [0, 1])
+        kernel = opjit.compile(opjit.Graph().input((4, 5)) + 1)
+        for _ in range(400):
+            g = opjit._opjit.Graph()
+            handles[:] = [g.input((2, 3), "float32", None), g.input((4,), "uint8", None)]
+            for _ in range(random.integers(1, 8)):
+                name = pick(*tables)
+                values = {f[0]: pick(*f[3]) if f[3] else junk() for f in tables[name] if f[1] > 4 and not f[2] & 4}
+                calls = (lambda: g.node(name, [pick(*handles, None) for _ in range(random.integers(4))], values,
+                                        [pick((None, None), junk())] * random.integers(3), None),
+                         lambda: getattr(g, pick("input", "constant", "slice", "type"))(junk(), junk(), junk()),
+                         lambda: getattr(g, pick("output", "scalar", "reshape", "transpose"))(junk(), junk()),
+                         lambda: kernel(*[junk() for _ in range(random.integers(3))],
+                                        **{pick("out", "x0", "z"): junk()}))
+                try:
+                    result = pick(*calls)()
+                    handles.extend([result] if isinstance(result, int) else [])
+                except (ValueError, TypeError, OverflowError, BufferError, AttributeError) as e:
+                    self.assertNotIn("\n", str(e))
 
     def test_refused(self):
         g = opjit.Graph()

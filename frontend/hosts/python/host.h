@@ -65,6 +65,8 @@ opjit_context *host_context(host_state *state);
 /* The executor of a pool of that many threads, 0 for each core; NULL for 1, or with an exception. */
 const opjit_executor *host_executor(host_state *state, uint32_t threads);
 
+/* What a message shows of a value: itself where that is one line, else its type; borrowed. */
+PyObject *host_brief(PyObject *value);
 /* "float32"; a new reference. */
 PyObject *host_type_text(DML_TENSOR_DATA_TYPE type);
 /* The other way; UNKNOWN for None.  -1: none, and there is an exception. */

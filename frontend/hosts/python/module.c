@@ -74,6 +74,12 @@ const opjit_executor *host_executor(host_state *state, uint32_t threads)
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
+PyObject *host_brief(PyObject *value)
+{
+    const bool is_line = PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value);
+    return is_line ? value : (PyObject *)Py_TYPE(value);
+}
+
 PyObject *host_type_text(DML_TENSOR_DATA_TYPE type)
 {
     char text[16] = "";
@@ -99,7 +105,8 @@ int host_type_of(PyObject *text, DML_TENSOR_DATA_TYPE *out)
             }
         }
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "dtype: %R, must be \"float32\", \"float16\", \"uint8\" ... \"int64\"", text);
+        PyErr_Format(PyExc_TypeError, "dtype: %R, must be \"float32\", \"float16\", \"uint8\" ... \"int64\"",
+                     host_brief(text));
     return -1;
 }
 

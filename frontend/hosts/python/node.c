@@ -20,7 +20,7 @@ static void *room(PyObject *keep, size_t bytes)
 /* --- one value ---------------------------------------------------------------------------------------------------- */
 static int out_of_range(const opjit_field_info *field, PyObject *value)
 {
-    PyErr_Format(PyExc_ValueError, "%s: %R is out of range", field->name, value);
+    PyErr_Format(PyExc_ValueError, "%s: %R is out of range", field->name, host_brief(value));
     return -1;
 }
 
@@ -77,7 +77,7 @@ static int read_enum(DML_OPERATOR_TYPE type, uint32_t index, const opjit_field_i
         if (order == 0)
             return 0;
     }
-    PyErr_Format(PyExc_ValueError, "%s: %R, must be a name as \"%s\"", field->name, value,
+    PyErr_Format(PyExc_ValueError, "%s: %R, must be a name as \"%s\"", field->name, host_brief(value),
                  opjit_field_value_at(type, index, 0, NULL));
     return -1;
 }
@@ -103,6 +103,11 @@ static int read_float(PyObject *value, float *out)
 /* Two numbers. */
 static int read_pair(const opjit_field_info *field, PyObject *value, bool is_float, void *out)
 {
+    const Py_ssize_t length = PySequence_Size(value);
+    if (length >= 0 && length != 2)
+        PyErr_Format(PyExc_ValueError, "%s: %zd numbers, must be 2", field->name, length);
+    if (length != 2)
+        return -1;
     for (Py_ssize_t i = 0; i < 2; i++) {
         PyObject *const item = PySequence_GetItem(value, i);
         const int status = item == NULL ? -1
@@ -126,7 +131,7 @@ static int read_activation(PyObject *keep, PyObject *value, DML_TENSOR_DATA_TYPE
     PyObject *fields;
     char *desc;
     if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "sO!", &name, &PyDict_Type, &fields)) {
-        PyErr_Format(PyExc_TypeError, "an activation is (name, {field: value}), not %R", value);
+        PyErr_Format(PyExc_TypeError, "an activation is (name, {field: value}), not %R", host_brief(value));
         return -1;
     }
     if (opjit_operator_type_get_info(opjit_operator_type_find(name), &info, NULL) != OPJIT_OK) {
@@ -217,6 +222,26 @@ static bool may_be_absent(const opjit_field_info *field)
     return field->kind <= OPJIT_FIELD_DATA_TYPE || (field->flags & (OPJIT_FIELD_OPTIONAL | OPJIT_FIELD_COUNT)) != 0;
 }
 
+/* Names a key that is no field. */
+static int refuse_unknown(const opjit_operator_type_info *info, PyObject *values)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(values, &at, &key, &value)) {
+        bool known = false;
+        for (uint32_t i = 0; i < info->field_count && PyUnicode_Check(key) && !known; i++) {
+            opjit_field_info field = OPJIT_FIELD_INFO_INIT;
+            known = opjit_operator_type_get_field(info->type, i, &field, NULL) == OPJIT_OK &&
+                    PyUnicode_CompareWithASCIIString(key, field.name) == 0;
+        }
+        if (!known) {
+            PyErr_Format(PyExc_TypeError, "%s: %R is none of its fields", info->name, host_brief(key));
+            break;
+        }
+    }
+    return -1;
+}
+
 /* Fills the descriptor, which is all zero, from values: {"Axis": 1}.  Tensors stay null, and follow. */
 static int fill(PyObject *keep, const opjit_operator_type_info *info, PyObject *values, DML_TENSOR_DATA_TYPE dtype,
                 char *desc)
@@ -240,11 +265,7 @@ static int fill(PyObject *keep, const opjit_operator_type_info *info, PyObject *
         if (read_field(keep, info->type, i, &field, value, dtype, desc) != 0)
             return -1;
     }
-    if (used != PyDict_Size(values)) {
-        PyErr_Format(PyExc_TypeError, "%s: a field of %R is none of its fields", info->name, values);
-        return -1;
-    }
-    return 0;
+    return used == PyDict_Size(values) ? 0 : refuse_unknown(info, values);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
