@@ -165,7 +165,8 @@ static uint32_t first_alike(const binding *b, uint32_t version)
     const rt_bytes *made = &b->made[version];
     uint32_t i = 0;
 
-    while (i < version && (b->made[i].size != made->size || memcmp(b->made[i].data, made->data, made->size) != 0))
+    while (i < version && (b->made[i].size != made->size ||
+                           (made->size > 0 && memcmp(b->made[i].data, made->data, made->size) != 0)))
         i++;
     return i;
 }
