@@ -177,7 +177,7 @@ ir_ref opjit_fe_recurrent_weighted(recurrent *r, const ir_ref at[4], uint64_t ga
     ir_func *f = r->e.f;
     const ir_ref time = other(r, at[0], at[1], at[2]);
     const ir_ref row = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, time, (int64_t)r->batch), at[2]);
-    const ir_ref own[] = { opjit_ir_index(f, 0), at[1], row, at[3] };
+    const ir_ref own[] = { r->rows != 0 ? opjit_ir_index(f, 0) : time, at[1], r->rows != 0 ? row : at[2], at[3] };
     return opjit_fe_recurrent_gate_at(r, r->weighted, own, gate);
 }
 
@@ -255,21 +255,22 @@ static uint32_t input_rows(recurrent *r)
     return opjit_ir_tensor(f, &view);
 }
 
+/* One product of all rows, or where the layout has none, one per time. */
 static ir_ref lower_weighted(recurrent *r)
 {
     ir_func *f = r->e.f;
-    const fe_tensor like = sizes_of(1, r->directions, r->times * r->batch, r->gates * r->hidden);
-    const uint32_t rows = f->failed ? 0 : input_rows(r);
+    r->rows = f->failed ? 0 : input_rows(r);
+    const fe_tensor like = r->rows != 0 ? sizes_of(1, r->directions, r->times * r->batch, r->gates * r->hidden)
+                                        : sizes_of(r->times, r->directions, r->batch, r->gates * r->hidden);
     ir_ref at[OPJIT_MAX_RANK];
     const ir_ref dot = opjit_fe_reduce_to(r->l, IR_DOT, IR_F32, &like, r->inputs);
     opjit_fe_own(r->l, dot, at);
     if (f->failed)
         return 0;
-    const ir_ref k = opjit_ir_reduced(f, dot), batch = opjit_ir_index(f, (int64_t)r->batch);
-    const ir_ref x = rows != 0 ? wide(r, opjit_ir_load(f, rows, (ir_ref[]){ at[2], k }))
-                               : input_at(r, RECURRENT_INPUT, at[0], ir_expr2(f, IR_IDIV, IR_INDEX, at[2], batch),
-                                          ir_expr2(f, IR_IMOD, IR_INDEX, at[2], batch), k);
-    opjit_fe_set(r->l, dot, op2(&r->e, IR_PAIR, x, input_at(r, RECURRENT_WEIGHT, at[0], at[1], at[3], k)));
+    const ir_ref k = opjit_ir_reduced(f, dot), zero_ = opjit_ir_index(f, 0);
+    const ir_ref x = r->rows != 0 ? wide(r, opjit_ir_load(f, r->rows, (ir_ref[]){ at[2], k }))
+                                  : input_at(r, RECURRENT_INPUT, zero_, at[0], at[2], k);
+    opjit_fe_set(r->l, dot, op2(&r->e, IR_PAIR, x, input_at(r, RECURRENT_WEIGHT, zero_, at[1], at[3], k)));
     return dot;
 }
 

@@ -26,7 +26,8 @@ typedef struct recurrent {
     /* of a lowering */
     op_lowering *l;
     op_element e;
-    ir_ref weighted; /* X * W^T: [1, direction, time and batch, gate] */
+    uint32_t rows;   /* the input as a matrix of [time and batch, element]; 0: its layout has none */
+    ir_ref weighted; /* X * W^T: [1, direction, time and batch, gate], or [time, direction, batch, gate] without rows */
     ir_ref matrix;   /* R^T: [1, direction, element, gate] */
     ir_ref before;   /* the hidden values of the step before */
 } recurrent;

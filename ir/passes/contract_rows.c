@@ -95,6 +95,8 @@ static bool find(products *a)
         const item *x = &p->items[i];
         if (!x->is_root)
             continue;
+        if (x->recurrence != 0)
+            return false;
         if (reduces && is_second(a, i, all)) {
             a->second = i;
             a->end = i + 1;
