@@ -81,6 +81,8 @@ static opjit_status read_at(int folder, const char *name, int flags, uint64_t li
     uint64_t size = 0;
     opjit_status status;
     TRY(open_regular(folder, name, flags, &fd, &size, error));
+    if (size <= limit && opjit_rt_bytes_extend(out, (size_t)size + 1) != NULL) /* room, so that it need not grow */
+        out->size -= (size_t)size + 1;
     status = size > limit ? too_long(limit, error) : read_all(fd, limit, out, error);
     close(fd);
     if (status == OPJIT_OK && out->size > limit)

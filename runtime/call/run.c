@@ -199,7 +199,7 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     if (needed != 0) {
         if (call->workspace.data != NULL)
             TRY(opjit_rt_check_workspace(r->kernel, call, r->buffers, needed, error));
-        else if ((own = opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
+        else if ((own = opjit_rt_allocate_data(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
             return opjit_rt_no_memory(error);
         r->shared = own != NULL ? own : call->workspace.data;
         r->scratch = r->shared + r->program->meta->shared_size;
