@@ -268,4 +268,5 @@ def main():
     return 1 if failed else 77 if passed == 0 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
