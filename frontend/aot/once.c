@@ -7,7 +7,7 @@
 #include "frontend/aot/artifact.h"
 #include "runtime/call/kernel.h"
 
-enum { UNUSED = UINT32_MAX };
+#define UNUSED UINT32_MAX
 
 /* The constants of all versions while they are made. */
 typedef struct binding {

@@ -3,7 +3,7 @@
  * no stage stores was written where they are read, so it belongs to the stages behind it. */
 #include "frontend/frontend.h"
 
-enum { SEVERAL = UINT32_MAX };
+#define SEVERAL UINT32_MAX
 
 typedef struct finder {
     const fe_graph *graph;
