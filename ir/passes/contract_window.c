@@ -15,6 +15,9 @@ enum {
     MOST_BYTES = 8 << 20,      /* of scratch */
     ENOUGH_BLOCKS = 8,         /* for threads, */
     LEAST_POSITIONS = 256,     /* but not blocks of fewer than so many */
+    MUCH_WORK = 1 << 20,       /* products: two blocks, not one, */
+    MORE_TILES = 8,            /* of lines, where that is at most one tile more in so many, */
+    LEAST_ROWS = 64,           /* or of so many rows */
     MOST_TRIED = 32,           /* numbers of lines of a block */
     PARTS = 4,                 /* totals may take one of so many parts of the second cache */
     TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
@@ -332,6 +335,26 @@ static int64_t tile_of(int64_t positions, int64_t lanes)
     return tile;
 }
 
+/* Two blocks where a single one is much work, for threads: of lines, or, where these would have more tiles than all
+ * together, of rows, which both copy what windows read. */
+static void halve(window *w)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    const double positions = (double)w->axis[0].size * (double)w->axis[1].size;
+    const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile, tiles = w->tiles;
+    if (w->c.batch * w->groups * rows->blocks * w->blocks > 1 ||
+        (double)w->group * positions * (double)w->c.length < MUCH_WORK)
+        return;
+    set_lines(w, up(w->axis[0].size, 2));
+    if (w->blocks == 2 && 2 * w->tiles <= tiles + tiles / MORE_TILES)
+        return;
+    set_lines(w, w->axis[0].size);
+    if (half < LEAST_ROWS || half >= w->group)
+        return;
+    rows->block = half;
+    rows->blocks = up(w->group, half);
+}
+
 /* Rows in tiles and blocks; positions so that totals fit their part of the second cache. */
 static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
@@ -360,6 +383,8 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
         set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
     else
         choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
+    if (given == NULL && !w->alone)
+        halve(w);
     const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
     const double totals = w->alone ? (double)w->totals : (double)(w->tiles * columns->tile);
     const double bytes = (copied + (double)rows->block * totals) * (double)size;
