@@ -12,6 +12,7 @@
 
 #include "tests/bench/fma.h"
 #include "tests/bench/gemm.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 enum { SAMPLE = 2000 /* us */, SLOTS = 4 };
@@ -36,14 +37,6 @@ static const sizes cases[] = {
 
 static const double peak_limit = 1 / 0.75, causal_limit = 0.6, compile_limit = 8e6;
 
-/* A kernel and what it is called with. */
-typedef struct kernel {
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[SLOTS];
-    bool failed;
-} kernel;
-
 typedef enum part { WHOLE, CAUSAL, OPERATOR, SCORES, SOFTMAX, RESULTS, CAUSAL_SOFTMAX, KERNELS } part;
 
 typedef struct attention {
@@ -54,37 +47,27 @@ typedef struct attention {
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static void run_kernel(void *arg)
-{
-    kernel *k = arg;
-    opjit_error error;
-    if (opjit_kernel_call(k->kernel, &k->call, &error) == OPJIT_OK || k->failed)
-        return;
-    fprintf(stderr, "%s\n", error.message);
-    k->failed = true;
-}
-
 static void run_three(void *arg)
 {
     kernel *k = arg;
-    run_kernel(&k[SCORES]);
-    run_kernel(&k[SOFTMAX]);
-    run_kernel(&k[RESULTS]);
+    kernel_run(&k[SCORES]);
+    kernel_run(&k[SOFTMAX]);
+    kernel_run(&k[RESULTS]);
 }
 
 static void run_three_causal(void *arg)
 {
     kernel *k = arg;
-    run_kernel(&k[SCORES]);
-    run_kernel(&k[CAUSAL_SOFTMAX]);
-    run_kernel(&k[RESULTS]);
+    kernel_run(&k[SCORES]);
+    kernel_run(&k[CAUSAL_SOFTMAX]);
+    kernel_run(&k[RESULTS]);
 }
 
 static void run_blas(void *arg)
 {
     attention *a = arg;
     gemm_blas_run(&a->scores);
-    run_kernel(&a->kernels[SOFTMAX]);
+    kernel_run(&a->kernels[SOFTMAX]);
     gemm_blas_run(&a->results);
 }
 
@@ -180,16 +163,7 @@ static void put(report *r, const char *name, measure_fn run, void *ours, const c
 {
     measure_pair pair;
     measure_run(run, ours, other, arg, r->pairs, SAMPLE, &pair);
-    report_put(r, &(report_row){ .name = name,
-                                 .ns = pair.a_ns,
-                                 .bytes = NAN,
-                                 .memset_ratio = NAN,
-                                 .reference = reference,
-                                 .ratio = pair.ratio,
-                                 .lo = pair.lo,
-                                 .hi = pair.hi,
-                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE,
-                                 .limit = limit });
+    report_put_pair(r, name, &pair, reference, limit);
 }
 
 static void put_compile(report *r, const char *name, const sizes *s)
@@ -222,13 +196,13 @@ static void measure(report *r, const char *target, attention *a)
     snprintf(causal, sizeof causal, "%s causal", s->name);
     snprintf(one, sizeof one, "%s operator", s->name);
     if (gemm_hand_runs())
-        put(r, s->name, run_kernel, &k[WHOLE], "fma alone", fma_alone_run, &peak, s->queries >= 512 ? peak_limit : 0);
-    put(r, s->name, run_kernel, &k[WHOLE], "three kernels", run_three, k, 1);
-    put(r, causal, run_kernel, &k[CAUSAL], "all keys", run_kernel, &k[WHOLE], s->queries >= 512 ? causal_limit : 0);
-    put(r, causal, run_kernel, &k[CAUSAL], "three kernels", run_three_causal, k, 1);
-    put(r, one, run_kernel, &k[OPERATOR], "graph", run_kernel, &k[WHOLE], 0);
+        put(r, s->name, kernel_run, &k[WHOLE], "fma alone", fma_alone_run, &peak, s->queries >= 512 ? peak_limit : 0);
+    put(r, s->name, kernel_run, &k[WHOLE], "three kernels", run_three, k, 1);
+    put(r, causal, kernel_run, &k[CAUSAL], "all keys", kernel_run, &k[WHOLE], s->queries >= 512 ? causal_limit : 0);
+    put(r, causal, kernel_run, &k[CAUSAL], "three kernels", run_three_causal, k, 1);
+    put(r, one, kernel_run, &k[OPERATOR], "graph", kernel_run, &k[WHOLE], 0);
     if (gemm_has_blas())
-        put(r, s->name, run_kernel, &k[WHOLE], "OpenBLAS and softmax", run_blas, a, 1);
+        put(r, s->name, kernel_run, &k[WHOLE], "OpenBLAS and softmax", run_blas, a, 1);
     snprintf(one, sizeof one, "%s compile", s->name);
     put_compile(r, one, s);
 }

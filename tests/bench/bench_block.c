@@ -13,6 +13,7 @@
 
 #include "tests/bench/fma.h"
 #include "tests/bench/gemm.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 enum { SAMPLE = 4000 /* us */, TIMES = 7 /* compiles */, MOST_INPUTS = 15 };
@@ -120,13 +121,6 @@ static const uint32_t reads[] = {
 };
 enum { PARTS = sizeof names / sizeof *names, BLOCK = PARTS };
 
-typedef struct kernel {
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[MOST_INPUTS + 1];
-    bool failed;
-} kernel;
-
 typedef struct transformer {
     const sizes *s;
     float *memory[TENSORS];
@@ -176,39 +170,15 @@ static double products_of(const sizes *s, uint32_t part)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static void run_kernel(void *arg)
-{
-    kernel *k = arg;
-    opjit_error error;
-    if (opjit_kernel_call(k->kernel, &k->call, &error) == OPJIT_OK || k->failed)
-        return;
-    fprintf(stderr, "%s\n", error.message);
-    k->failed = true;
-}
-
 static void run_block(void *arg)
 {
-    run_kernel(&((transformer *)arg)->kernels[BLOCK]);
+    kernel_run(&((transformer *)arg)->kernels[BLOCK]);
 }
 
 static void run_parts(void *arg)
 {
     for (uint32_t i = 0; i < PARTS; i++)
-        run_kernel(&((transformer *)arg)->kernels[i]);
-}
-
-static void put(report *r, const char *name, const char *reference, const measure_pair *pair, double limit)
-{
-    report_put(r, &(report_row){ .name = name,
-                                 .ns = pair->a_ns,
-                                 .bytes = NAN,
-                                 .memset_ratio = NAN,
-                                 .reference = reference,
-                                 .ratio = pair->ratio,
-                                 .lo = pair->lo,
-                                 .hi = pair->hi,
-                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE,
-                                 .limit = limit });
+        kernel_run(&((transformer *)arg)->kernels[i]);
 }
 
 static void put_fma(report *r, transformer *b, uint32_t part, bool wide)
@@ -220,8 +190,8 @@ static void put_fma(report *r, transformer *b, uint32_t part, bool wide)
     snprintf(name, sizeof name, "%s%s%s", b->s->name, part == BLOCK ? "" : ": ", part == BLOCK ? "" : names[part]);
     if (peak.rounds == 0 || !gemm_hand_runs())
         return;
-    measure_run(run_kernel, &b->kernels[part], fma_alone_run, &peak, r->pairs, SAMPLE, &pair);
-    put(r, name, "fma alone", &pair, 0);
+    measure_run(kernel_run, &b->kernels[part], fma_alone_run, &peak, r->pairs, SAMPLE, &pair);
+    report_put_pair(r, name, &pair, "fma alone", 0);
 }
 
 static bool put_compile(report *r, const transformer *b)
@@ -262,7 +232,7 @@ static bool measure(report *r, const char *target, transformer *b)
     const bool wide = strstr(target, "x86-64-v4") != NULL;
     measure_pair pair;
     measure_run(run_block, b, run_parts, b, r->pairs, SAMPLE, &pair);
-    put(r, b->s->name, "its parts", &pair, 1);
+    report_put_pair(r, b->s->name, &pair, "its parts", 1);
     put_fma(r, b, BLOCK, wide);
     for (uint32_t i = 0; i < PARTS; i++)
         put_fma(r, b, i, wide);

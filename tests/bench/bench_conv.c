@@ -12,6 +12,7 @@
 
 #include "tests/bench/conv.h"
 #include "tests/bench/fma.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 enum { SAMPLE = 2000 /* us */, SLOTS = 5 };
@@ -58,27 +59,17 @@ static const layer layers[] = {
     LAYER("depthwise 5x5 960 7", 960, 960, 7, 5, 1, 960, CONV_HARD_SWISH, true),
 };
 
-typedef struct kernel {
+typedef struct filtered {
     conv c;
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[SLOTS];
+    kernel k;
     void *copy[2]; /* input and output, of which a copy takes as much traffic */
     uint64_t half;
-    bool failed;
-} kernel;
-
-static void run_kernel(void *arg)
-{
-    kernel *k = arg;
-    if (opjit_kernel_call(k->kernel, &k->call, NULL) != OPJIT_OK)
-        k->failed = true;
-}
+} filtered;
 
 static void run_copy(void *arg)
 {
-    kernel *k = arg;
-    memcpy(k->copy[0], k->copy[1], k->half);
+    const filtered *w = arg;
+    memcpy(w->copy[0], w->copy[1], w->half);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -98,20 +89,20 @@ static opjit_tensor end_of(opjit_graph *g, const conv *c, opjit_tensor x)
     return c->end == CONV_PLAIN ? x : opjit_graph_relu(g, x);
 }
 
-static bool make_kernel(opjit_context *context, const char *name, kernel *k)
+static bool make_kernel(opjit_context *context, const char *name, filtered *w)
 {
     opjit_graph *g = NULL;
     opjit_error error;
-    const conv *c = &k->c;
+    const conv *c = &w->c;
     const uint32_t pad[2] = { c->pad, c->pad }, strides[2] = { c->stride, c->stride }, ones[2] = { 1, 1 };
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
     const opjit_tensor x = input(g, "in", 1, c->in_channels, c->size, c->size);
-    const opjit_tensor w = input(g, "filter", c->out_channels, c->in_channels / c->groups, c->taps, c->taps);
+    const opjit_tensor f = input(g, "filter", c->out_channels, c->in_channels / c->groups, c->taps, c->taps);
     const opjit_tensor b = input(g, "bias", 1, c->out_channels, 1, 1);
     opjit_graph_output(
-        g, "out", end_of(g, c, opjit_graph_convolution(g, x, w, b, 2, pad, pad, strides, ones, c->groups)));
-    const opjit_status status = opjit_graph_compile(g, NULL, &k->kernel, &error);
+        g, "out", end_of(g, c, opjit_graph_convolution(g, x, f, b, 2, pad, pad, strides, ones, c->groups)));
+    const opjit_status status = opjit_graph_compile(g, NULL, &w->k.kernel, &error);
     if (status != OPJIT_OK)
         fprintf(stderr, "%s: %s\n", name, error.message);
     opjit_graph_destroy(g);
@@ -120,40 +111,37 @@ static bool make_kernel(opjit_context *context, const char *name, kernel *k)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static void put(report *r, const char *name, kernel *k, const char *reference, measure_fn other, void *arg,
+static void put(report *r, const char *name, filtered *w, const char *reference, measure_fn other, void *arg,
                 double limit)
 {
     measure_pair pair;
-    measure_run(run_kernel, k, other, arg, r->pairs, SAMPLE, &pair);
-    report_put(r, &(report_row){ .name = name, .ns = pair.a_ns,
-                                 .bytes = NAN, .memset_ratio = NAN,
-                                 .reference = reference, .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
-                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE, .limit = limit });
+    measure_run(kernel_run, &w->k, other, arg, r->pairs, SAMPLE, &pair);
+    report_put_pair(r, name, &pair, reference, limit);
 }
 
-static void put_peak(report *r, const char *name, kernel *k, bool wide)
+static void put_peak(report *r, const char *name, filtered *w, bool wide)
 {
-    const conv *c = &k->c;
+    const conv *c = &w->c;
     fma_alone peak = { .wide = wide };
     const uint64_t results = (uint64_t)c->out_channels * c->out_size * c->out_size;
     const uint64_t all = results * (c->in_channels / c->groups) * c->taps * c->taps;
     peak.rounds = all / ((wide ? 16 : 8) * FMA_CHAINS);
     if (c->groups == 1)
-        put(r, name, k, "fma alone", fma_alone_run, &peak, 0);
+        put(r, name, w, "fma alone", fma_alone_run, &peak, 0);
     else
-        put(r, name, k, "memcpy", run_copy, k, 0);
+        put(r, name, w, "memcpy", run_copy, w, 0);
 }
 
-static void put_dnn(report *r, const char *name, kernel *k, bool blocked)
+static void put_dnn(report *r, const char *name, filtered *w, bool blocked)
 {
-    struct conv_dnn *const d = conv_dnn_make(&k->c, blocked);
+    struct conv_dnn *const d = conv_dnn_make(&w->c, blocked);
     if (d)
-        put(r, name, k, blocked ? "oneDNN, its layout" : "oneDNN", conv_dnn_run, d, blocked ? 1 / 0.85 : 1 / 0.95);
+        put(r, name, w, blocked ? "oneDNN, its layout" : "oneDNN", conv_dnn_run, d, blocked ? 1 / 0.85 : 1 / 0.95);
     conv_dnn_free(d);
 }
 
 /* The same convolution of UINT8 and INT8, with zero points, in INT32, beside that of FLOAT32. */
-static bool put_bytes(report *r, opjit_context *context, const char *name, kernel *whole)
+static bool put_bytes(report *r, opjit_context *context, const char *name, filtered *whole)
 {
     const conv *c = &whole->c;
     const uint32_t pad[2] = { c->pad, c->pad }, strides[2] = { c->stride, c->stride }, ones[2] = { 1, 1 };
@@ -165,7 +153,7 @@ static bool put_bytes(report *r, opjit_context *context, const char *name, kerne
     static const DML_TENSOR_DATA_TYPE types[4] = { DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_UINT8,
                                                    DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT8 };
     static const char *const names[4] = { "in", "zero", "filter", "filter zeros" };
-    kernel k = { .c = *c };
+    kernel k = { 0 };
     opjit_graph *g = NULL;
     opjit_error error;
     opjit_tensor inputs[4];
@@ -192,10 +180,8 @@ static bool put_bytes(report *r, opjit_context *context, const char *name, kerne
     snprintf(text, sizeof text, "%s, bytes", name);
     if (ok) {
         measure_pair pair;
-        measure_run(run_kernel, &k, run_kernel, whole, r->pairs, SAMPLE, &pair);
-        report_put(r, &(report_row){ .name = text, .ns = pair.a_ns, .bytes = NAN, .memset_ratio = NAN,
-                                     .reference = "FLOAT32", .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
-                                     .bar = BAR_AT_MOST, .limit = 0.5 });
+        measure_run(kernel_run, &k, kernel_run, &whole->k, r->pairs, SAMPLE, &pair);
+        report_put_pair(r, text, &pair, "FLOAT32", 0.5);
         opjit_kernel_release(k.kernel);
     } else {
         fprintf(stderr, "%s: %s\n", text, error.message);
@@ -208,8 +194,8 @@ static bool put_bytes(report *r, opjit_context *context, const char *name, kerne
 
 static bool one(report *r, opjit_context *context, const layer *l, bool wide)
 {
-    kernel k = { .c = l->c };
-    conv *c = &k.c;
+    filtered w = { .c = l->c };
+    conv *c = &w.c;
     c->out_size = (c->size + 2 * c->pad - c->taps) / c->stride + 1;
     const uint64_t in = (uint64_t)c->in_channels * c->size * c->size;
     const uint64_t out = (uint64_t)c->out_channels * c->out_size * c->out_size;
@@ -226,28 +212,28 @@ static bool one(report *r, opjit_context *context, const layer *l, bool wide)
         ok = buffers[i] != NULL;
         for (uint64_t e = 0; ok && e < elements[i]; e++)
             buffers[i][e] = (float)((int)(e * 2654435761u >> 20) - 2048) / 1024;
-        k.bindings[count++] = (opjit_binding){ buffers[i], elements[i] * sizeof(float) };
+        w.k.bindings[count++] = (opjit_binding){ buffers[i], elements[i] * sizeof(float) };
     }
-    k.call = (opjit_call){ .struct_size = sizeof k.call, .binding_count = count, .bindings = k.bindings };
-    k.half = (in + out) * sizeof(float) / 2;
-    k.copy[0] = ok ? measure_buffer(k.half) : NULL;
-    k.copy[1] = ok ? measure_buffer(k.half) : NULL;
-    ok = ok && k.copy[0] && k.copy[1] && make_kernel(context, l->name, &k);
+    w.k.call = (opjit_call){ .struct_size = sizeof w.k.call, .binding_count = count, .bindings = w.k.bindings };
+    w.half = (in + out) * sizeof(float) / 2;
+    w.copy[0] = ok ? measure_buffer(w.half) : NULL;
+    w.copy[1] = ok ? measure_buffer(w.half) : NULL;
+    ok = ok && w.copy[0] && w.copy[1] && make_kernel(context, l->name, &w);
     if (ok) {
-        memset(k.copy[1], 1, k.half);
-        put_dnn(r, l->name, &k, false);
-        put_dnn(r, l->name, &k, true);
-        put_peak(r, l->name, &k, wide);
-        ok = c->groups > 1 || c->in_channels % 4 != 0 || more || put_bytes(r, context, l->name, &k);
+        memset(w.copy[1], 1, w.half);
+        put_dnn(r, l->name, &w, false);
+        put_dnn(r, l->name, &w, true);
+        put_peak(r, l->name, &w, wide);
+        ok = c->groups > 1 || c->in_channels % 4 != 0 || more || put_bytes(r, context, l->name, &w);
     }
-    opjit_kernel_release(k.kernel);
+    opjit_kernel_release(w.k.kernel);
     for (uint32_t i = 0; i < SLOTS; i++)
         if (buffers[i])
             measure_buffer_free(buffers[i], elements[i] * sizeof(float));
     for (uint32_t i = 0; i < 2; i++)
-        if (k.copy[i])
-            measure_buffer_free(k.copy[i], k.half);
-    return ok && !k.failed;
+        if (w.copy[i])
+            measure_buffer_free(w.copy[i], w.half);
+    return ok && !w.k.failed;
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 
 #include "tests/bench/fma.h"
 #include "tests/bench/gemm.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/pool.h"
 #include "tests/bench/report.h"
 
@@ -73,14 +74,6 @@ static const sizes cases[] = {
 
 enum { SLOTS = 5 }; /* of a call */
 
-/* A kernel and what it is called with. */
-typedef struct kernel {
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[SLOTS];
-    bool failed;
-} kernel;
-
 typedef struct product {
     const sizes *s;
     gemm g;       /* out: the kernel's */
@@ -96,18 +89,11 @@ static pool *two_threads;  /* NULL: not started */
 
 /* --- ours --------------------------------------------------------------------------------------------------------- */
 
-static void run_kernel(void *arg)
-{
-    kernel *k = arg;
-    if (opjit_kernel_call(k->kernel, &k->call, NULL) != OPJIT_OK)
-        k->failed = true;
-}
-
 static void run_parts(void *arg)
 {
     kernel *parts = arg;
-    run_kernel(&parts[0]);
-    run_kernel(&parts[1]);
+    kernel_run(&parts[0]);
+    kernel_run(&parts[1]);
 }
 
 static opjit_tensor input(opjit_graph *g, const char *name, DML_TENSOR_DATA_TYPE type, uint32_t batch, uint32_t rows,
@@ -185,11 +171,8 @@ static void put(report *r, const char *name, void *ours, const char *reference, 
                 double limit)
 {
     measure_pair pair;
-    measure_run(run_kernel, ours, other, arg, r->pairs, SAMPLE, &pair);
-    report_put(r, &(report_row){ .name = name, .ns = pair.a_ns,
-                                 .bytes = NAN, .memset_ratio = NAN,
-                                 .reference = reference, .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
-                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE, .limit = limit });
+    measure_run(kernel_run, ours, other, arg, r->pairs, SAMPLE, &pair);
+    report_put_pair(r, name, &pair, reference, limit);
 }
 
 static void put_peak(report *r, product *p, const char *name, kernel *ours)
@@ -236,7 +219,7 @@ static bool put_half(report *r, opjit_context *context, product *p)
     char name[64];
     snprintf(name, sizeof name, "%s f16", s->name);
     if (ok)
-        put(r, name, &half, "FLOAT32", run_kernel, &p->whole, half_limit);
+        put(r, name, &half, "FLOAT32", kernel_run, &p->whole, half_limit);
     for (uint32_t i = 0; i < 3; i++)
         if (bindings[i].data)
             measure_buffer_free(bindings[i].data, bytes[i]);
@@ -293,10 +276,10 @@ static bool put_bytes(report *r, opjit_context *context, product *p)
     char name[64];
     snprintf(name, sizeof name, "%s u8 i8", s->name);
     if (ok)
-        put(r, name, &whole, "FLOAT32", run_kernel, &p->whole, bytes_limit);
+        put(r, name, &whole, "FLOAT32", kernel_run, &p->whole, bytes_limit);
     snprintf(name, sizeof name, "%s u8 i8 constant", s->name);
     if (ok)
-        put(r, name, &kept, "B given", run_kernel, &whole, 1);
+        put(r, name, &kept, "B given", kernel_run, &whole, 1);
     for (uint32_t i = 0; i < 5; i++)
         if (bindings[i].data)
             measure_buffer_free(bindings[i].data, bytes[i]);
@@ -321,7 +304,7 @@ static void run_alone(void *arg)
 {
     alone *one = arg;
     const double before = thread_ns();
-    run_kernel(one->kernel);
+    kernel_run(one->kernel);
     one->ns += thread_ns() - before;
 }
 
@@ -341,18 +324,13 @@ static void put_two(report *r, product *p)
     two.call.bindings = two.bindings;
     two.call.executor = pool_executor(two_threads);
     snprintf(name, sizeof name, "%s, 2 threads", p->s->name);
-    report_row row = { .name = name, .bytes = NAN, .memset_ratio = NAN, .reference = "one thread", .bar = BAR_AT_MOST,
-                       .limit = two_limit };
-    measure_run_clock(cpu_ns, &one, run_kernel, &two, run_alone, &one, r->pairs, SAMPLE, &pair);
-    row.ns = pair.a_ns, row.ratio = pair.ratio, row.lo = pair.lo, row.hi = pair.hi;
-    report_put(r, &row);
+    measure_run_clock(cpu_ns, &one, kernel_run, &two, run_alone, &one, r->pairs, SAMPLE, &pair);
+    report_put_pair(r, name, &pair, "one thread", two_limit);
     if (gemm_has_blas()) {
         gemm_blas_threads(2);
-        measure_run_wall(run_kernel, &two, gemm_blas_run, &p->other, r->pairs, SAMPLE, &pair);
+        measure_run_wall(kernel_run, &two, gemm_blas_run, &p->other, r->pairs, SAMPLE, &pair);
         gemm_blas_threads(1);
-        row.ns = pair.a_ns, row.ratio = pair.ratio, row.lo = pair.lo, row.hi = pair.hi;
-        row.reference = "OpenBLAS, 2", row.bar = BAR_NONE;
-        report_put(r, &row);
+        report_put_pair(r, name, &pair, "OpenBLAS, 2", 0);
     }
     p->whole.failed = p->whole.failed || two.failed;
 }
@@ -367,10 +345,10 @@ static bool measure(report *r, opjit_context *context, product *p)
         snprintf(name, sizeof name, "%s constant", s->name);
         put_peers(r, p, name, &p->kept);
         put_peak(r, p, name, &p->kept);
-        put(r, name, &p->kept, "B given", run_kernel, &p->whole, 1);
+        put(r, name, &p->kept, "B given", kernel_run, &p->whole, 1);
     }
     if (gemm_hand_runs() && s->hand_limit > 0) {
-        run_kernel(&p->whole);
+        kernel_run(&p->whole);
         gemm_hand_run(&p->other);
         if (memcmp(p->g.out, p->other.out, (size_t)s->m * s->n * sizeof(float)) != 0) {
             fprintf(stderr, "%s: the kernel and the tiles by hand differ\n", s->name);

@@ -11,6 +11,7 @@
 #include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
 
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 enum { SAMPLE = 3000 /* us */, INPUTS = 3 };
@@ -35,13 +36,6 @@ static const double limit = 1.3;
 
 typedef enum part { NETWORK, WEIGHTS, STEP, KERNELS } part;
 
-typedef struct kernel {
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[INPUTS + 1];
-    bool failed;
-} kernel;
-
 typedef struct network {
     const sizes *s;
     kernel kernels[KERNELS];
@@ -49,28 +43,18 @@ typedef struct network {
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static void run_kernel(void *arg)
-{
-    kernel *k = arg;
-    opjit_error error;
-    if (opjit_kernel_call(k->kernel, &k->call, &error) == OPJIT_OK || k->failed)
-        return;
-    fprintf(stderr, "%s\n", error.message);
-    k->failed = true;
-}
-
 static void run_network(void *arg)
 {
     network *n = arg;
-    run_kernel(&n->kernels[NETWORK]);
+    kernel_run(&n->kernels[NETWORK]);
 }
 
 static void run_products(void *arg)
 {
     network *n = arg;
-    run_kernel(&n->kernels[WEIGHTS]);
+    kernel_run(&n->kernels[WEIGHTS]);
     for (uint32_t t = 0; t < n->s->times; t++)
-        run_kernel(&n->kernels[STEP]);
+        kernel_run(&n->kernels[STEP]);
 }
 
 static opjit_tensor input(opjit_graph *g, const char *name, uint32_t a, uint32_t b, uint32_t c)

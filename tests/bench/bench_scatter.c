@@ -9,6 +9,7 @@
 #include <opjit/opjit.h>
 
 #include "frontend/cli/subject.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 #define SAMPLE_US 1000.0
@@ -37,10 +38,7 @@ typedef struct run {
     const float *in, *updates;
     const int64_t *indices; /* UNPOOL: UINT32 */
     void *out, *count;
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[TENSORS];
-    bool failed;
+    kernel k; /* ours */
 } run;
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
@@ -100,16 +98,6 @@ static void run_by_hand(void *arg)
 }
 
 /* --- a case ------------------------------------------------------------------------------------------------------- */
-
-static void run_kernel(void *arg)
-{
-    run *r = arg;
-    opjit_error error;
-    if (opjit_kernel_call(r->kernel, &r->call, &error) != OPJIT_OK) {
-        r->failed = true;
-        fprintf(stderr, "%s: %s\n", r->what->name, error.message);
-    }
-}
 
 typedef struct described {
     uint32_t sizes[TENSORS][4];
@@ -198,20 +186,20 @@ static bool make(opjit_context *context, const described *d, opjit_kernel **out)
     return made || subject_complain("kernel", &error);
 }
 
-static bool measure(report *rep, run *kernel, run *hand, const described *d, uint32_t last)
+static bool measure(report *rep, run *ours, run *hand, const described *d, uint32_t last)
 {
-    const scatter *w = kernel->what;
+    const scatter *w = ours->what;
     measure_pair pair;
     double bytes = 0;
-    run_kernel(kernel);
+    kernel_run(&ours->k);
     run_by_hand(hand);
-    const bool equal = memcmp(kernel->out, hand->out, bytes_of(d, last)) == 0 &&
-                       (w->form != NONZERO || memcmp(kernel->count, hand->count, 4) == 0);
+    const bool equal = memcmp(ours->out, hand->out, bytes_of(d, last)) == 0 &&
+                       (w->form != NONZERO || memcmp(ours->count, hand->count, 4) == 0);
     if (!equal)
         fprintf(stderr, "%s: the kernel and the loop by hand differ\n", w->name);
     for (uint32_t i = 0; i <= last; i++)
         bytes += (double)bytes_of(d, i);
-    measure_run(run_kernel, kernel, run_by_hand, hand, rep->pairs, SAMPLE_US, &pair);
+    measure_run(kernel_run, &ours->k, run_by_hand, hand, rep->pairs, SAMPLE_US, &pair);
     report_put(rep, &(report_row){ .name = w->name,
                                    .ns = pair.a_ns,
                                    .bytes = bytes,
@@ -222,13 +210,13 @@ static bool measure(report *rep, run *kernel, run *hand, const described *d, uin
                                    .hi = pair.hi,
                                    .bar = BAR_AT_MOST,
                                    .limit = 2 });
-    return equal && !kernel->failed;
+    return equal && !ours->k.failed;
 }
 
 static bool run_scatter(report *rep, opjit_context *context, const scatter *w)
 {
     described d = { .op = { .Type = DML_OPERATOR_INVALID } };
-    run kernel = { .what = w, .call = OPJIT_CALL_INIT }, hand;
+    run ours = { .what = w, .k.call = OPJIT_CALL_INIT }, hand;
     void *memory[TENSORS + 2] = { NULL };
     uint32_t counts[2] = { 0 };
     bool ok = true;
@@ -243,22 +231,22 @@ static bool run_scatter(report *rep, opjit_context *context, const scatter *w)
         if (ok && i < inputs)
             fill(w, &d, memory[i], i);
         if (ok && i <= last)
-            kernel.bindings[i] = (opjit_binding){ memory[i], bytes };
+            ours.k.bindings[i] = (opjit_binding){ memory[i], bytes };
     }
     if (w->form == NONZERO)
-        kernel.bindings[1] = (opjit_binding){ &counts[0], sizeof counts[0] };
-    kernel.call.binding_count = last + 1;
-    kernel.call.bindings = kernel.bindings;
-    kernel.in = memory[0];
-    kernel.indices = memory[1];
-    kernel.updates = memory[2];
-    hand = kernel;
-    kernel.out = memory[last];
-    kernel.count = &counts[0];
+        ours.k.bindings[1] = (opjit_binding){ &counts[0], sizeof counts[0] };
+    ours.k.call.binding_count = last + 1;
+    ours.k.call.bindings = ours.k.bindings;
+    ours.in = memory[0];
+    ours.indices = memory[1];
+    ours.updates = memory[2];
+    hand = ours;
+    ours.out = memory[last];
+    ours.count = &counts[0];
     hand.out = memory[last + 1];
     hand.count = &counts[1];
-    ok = ok && make(context, &d, &kernel.kernel) && measure(rep, &kernel, &hand, &d, last);
-    opjit_kernel_release(kernel.kernel);
+    ok = ok && make(context, &d, &ours.k.kernel) && measure(rep, &ours, &hand, &d, last);
+    opjit_kernel_release(ours.k.kernel);
     for (uint32_t i = 0; i <= last + 1; i++)
         measure_buffer_free(memory[i], bytes_of(&d, i <= last ? i : last));
     return ok;

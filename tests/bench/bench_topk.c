@@ -9,6 +9,7 @@
 #include <opjit/opjit.h>
 
 #include "frontend/cli/subject.h"
+#include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
 #define SAMPLE_US 4000.0
@@ -41,10 +42,7 @@ typedef struct run {
     void *values;
     uint32_t *places;
     pair *row; /* by hand */
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[TENSORS];
-    bool failed;
+    kernel k; /* ours */
 } run;
 
 static uint32_t width_of(const topk *w)
@@ -144,16 +142,6 @@ static void run_by_hand(void *arg)
 
 /* --- a case ------------------------------------------------------------------------------------------------------- */
 
-static void run_kernel(void *arg)
-{
-    run *r = arg;
-    opjit_error error;
-    if (opjit_kernel_call(r->kernel, &r->call, &error) != OPJIT_OK) {
-        r->failed = true;
-        fprintf(stderr, "%s: %s\n", r->what->name, error.message);
-    }
-}
-
 static bool make(opjit_context *context, const topk *w, opjit_kernel **out)
 {
     const uint32_t sizes[2][2] = { { w->rows, w->columns }, { w->rows, w->k } };
@@ -193,18 +181,18 @@ static void fill(const topk *w, void *memory)
     }
 }
 
-static bool measure(report *rep, run *kernel, run *hand)
+static bool measure(report *rep, run *ours, run *hand)
 {
-    const topk *w = kernel->what;
+    const topk *w = ours->what;
     const size_t made = (size_t)w->rows * w->k;
     measure_pair times;
-    run_kernel(kernel);
+    kernel_run(&ours->k);
     run_by_hand(hand);
-    const bool equal = memcmp(kernel->values, hand->values, made * width_of(w)) == 0 &&
-                       memcmp(kernel->places, hand->places, made * sizeof *hand->places) == 0;
+    const bool equal = memcmp(ours->values, hand->values, made * width_of(w)) == 0 &&
+                       memcmp(ours->places, hand->places, made * sizeof *hand->places) == 0;
     if (!equal)
         fprintf(stderr, "%s: the kernel and the code by hand differ\n", w->name);
-    measure_run(run_kernel, kernel, run_by_hand, hand, rep->pairs, SAMPLE_US, &times);
+    measure_run(kernel_run, &ours->k, run_by_hand, hand, rep->pairs, SAMPLE_US, &times);
     report_put(rep, &(report_row){ .name = w->name,
                                    .ns = times.a_ns,
                                    .bytes = (double)w->rows * w->columns * width_of(w) +
@@ -216,7 +204,7 @@ static bool measure(report *rep, run *kernel, run *hand)
                                    .hi = times.hi,
                                    .bar = BAR_AT_MOST,
                                    .limit = width_of(w) == 8 ? 1.5 : 1 });
-    return equal && !kernel->failed;
+    return equal && !ours->k.failed;
 }
 
 static bool run_topk(report *rep, opjit_context *context, const topk *w)
@@ -232,16 +220,16 @@ static bool run_topk(report *rep, opjit_context *context, const topk *w)
         memory[i] = measure_buffer(bytes[i]);
         ok = ok && memory[i] != NULL;
     }
-    run kernel = { .what = w, .call = OPJIT_CALL_INIT, .in = memory[0], .values = memory[1], .places = memory[2] };
+    run ours = { .what = w, .k.call = OPJIT_CALL_INIT, .in = memory[0], .values = memory[1], .places = memory[2] };
     run hand = { .what = w, .in = memory[0], .values = memory[3], .places = memory[4], .row = memory[5] };
     for (int i = 0; i < TENSORS; i++)
-        kernel.bindings[i] = (opjit_binding){ memory[i], bytes[i] };
-    kernel.call.bindings = kernel.bindings;
-    kernel.call.binding_count = TENSORS;
+        ours.k.bindings[i] = (opjit_binding){ memory[i], bytes[i] };
+    ours.k.call.bindings = ours.k.bindings;
+    ours.k.call.binding_count = TENSORS;
     if (ok)
         fill(w, memory[0]);
-    ok = ok && make(context, w, &kernel.kernel) && measure(rep, &kernel, &hand);
-    opjit_kernel_release(kernel.kernel);
+    ok = ok && make(context, w, &ours.k.kernel) && measure(rep, &ours, &hand);
+    opjit_kernel_release(ours.k.kernel);
     for (int i = 0; i < 6; i++)
         measure_buffer_free(memory[i], bytes[i]);
     return ok;

@@ -106,6 +106,20 @@ void report_put(report *r, const report_row *row)
     opjit_cli_table_row(&r->table, cells);
 }
 
+void report_put_pair(report *r, const char *name, const measure_pair *pair, const char *reference, double limit)
+{
+    report_put(r, &(report_row){ .name = name,
+                                 .ns = pair->a_ns,
+                                 .bytes = NAN,
+                                 .memset_ratio = NAN,
+                                 .reference = reference,
+                                 .ratio = pair->ratio,
+                                 .lo = pair->lo,
+                                 .hi = pair->hi,
+                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE,
+                                 .limit = limit });
+}
+
 int report_end(report *r)
 {
     opjit_cli_table_end(&r->table);

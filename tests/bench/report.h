@@ -46,6 +46,8 @@ typedef struct report_row {
 /* Verdicts: "ok" if the median keeps the bar; "open" if it does not but the interval reaches it, so that the run
  * decides nothing; otherwise "FAIL". */
 void report_put(report *r, const report_row *row);
+/* The row of a pair; limit: that the ratio is to stay below, 0: none. */
+void report_put_pair(report *r, const char *name, const measure_pair *pair, const char *reference, double limit);
 /* Ends the table and prints the counts.  Returns the exit status: 1 for a failed bar with --strict. */
 int report_end(report *r);
 
