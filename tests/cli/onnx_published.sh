@@ -6,9 +6,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-python=${OPJIT_PYTHON:-$here/../../build/python/bin/python}
-if ! "$python" -c 'import numpy, onnxruntime' 2>/dev/null; then
-    echo "skipped: no onnxruntime for $python: .ci/setup test installs it"
-    exit 77
-fi
+# shellcheck source=tests/cli/python.inc
+. "$here/python.inc"
+find_python numpy, onnxruntime
 exec "$python" "$here/../conformance/onnx/published.py" "$OPJIT" "${OPJIT_ONNX_MODELS:-models}"
