@@ -387,7 +387,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_image(const opjit_kernel
 
 /* The kernel of an image of `bytes` bytes, which lies at a multiple of 8 and is copied, in *out_kernel; the caller
  * releases it.  constants: memory for each buffer of that role, in order, that outlives the kernel; NULL where there
- * are none.  The image is checked as a whole; what its code does nobody can check: load only what you trust.
+ * are none.  The image is checked as a whole; what its code does nobody can check: load only what you trust.  Loading
+ * already runs code of an image that makes something of its constants once.
  * Errors: INVALID_ARGUMENT, CORRUPT (damaged, or of another image format), UNSUPPORTED (it needs what this CPU or the
  * context's device lacks), UNAVAILABLE (no executable memory).  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes,

@@ -36,7 +36,7 @@ typedef struct rt_meta_source {
     ((meta)->buffer_info >= offsetof(opjit_kernel_meta, field) + sizeof((meta)->field))
 static inline uint64_t rt_meta_kept(const opjit_kernel_meta *meta)
 {
-    return rt_meta_has(meta, kept_size) ? meta->kept_size : 0;
+    return rt_meta_has(meta, kept_layout) ? meta->kept_size : 0;
 }
 
 #define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the largest code plus the largest metadata */

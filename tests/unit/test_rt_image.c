@@ -72,10 +72,12 @@ START_TEST(reads_back)
 }
 END_TEST
 
-/* Metadata as it was before unproven_bounds: all behind it lies so much nearer to the begin. */
-START_TEST(first_version)
+/* Metadata that ends earlier, at unproven_bounds as the first version or behind it, inside of what says what a kernel
+ * keeps, too: all behind lies so much nearer to the begin, and nothing is kept. */
+enum { FIRST_END = offsetof(opjit_kernel_meta, unproven_bounds), ENDS = (sizeof(opjit_kernel_meta) - FIRST_END) / 8 };
+START_TEST(earlier_version)
 {
-    const uint32_t first = offsetof(opjit_kernel_meta, unproven_bounds), more = sizeof(opjit_kernel_meta) - first;
+    const uint32_t first = FIRST_END + 8 * (uint32_t)_i, more = sizeof(opjit_kernel_meta) - first;
     rt_bytes built;
 
     opjit_rt_bytes_init(&built, &opjit_rt_default_allocator);
@@ -93,8 +95,11 @@ START_TEST(first_version)
     for (uint32_t i = 0; i < meta->params; i++)
         params[i].name -= params[i].name == 0 ? 0 : more;
     ck_assert_uint_lt(meta->buffer_info, sizeof *meta);
+    if (first > offsetof(opjit_kernel_meta, kept_size))
+        meta->kept_size = 64;
+    ck_assert_uint_eq(rt_meta_kept(meta), 0);
     ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_OK);
-    meta->buffer_info -= 8;
+    meta->buffer_info = FIRST_END - 8;
     ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_CORRUPT);
     opjit_rt_bytes_free(&built);
 }
@@ -548,7 +553,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_back);
-    tcase_add_test(tc, first_version);
+    tcase_add_loop_test(tc, earlier_version, 0, ENDS);
     tcase_add_test(tc, deterministic);
     tcase_add_loop_test(tc, code_is_aligned, 0, 3);
     tcase_add_test(tc, every_truncation);
