@@ -80,6 +80,8 @@ class Graphs(unittest.TestCase):
         self.same(run(lambda x: opjit.where(opjit.tri(5, 5), x, -opjit.inf), a),
                   np.where(np.tri(5, 5), a, np.float32(-math.inf)))
         self.same(run(lambda x: opjit.where(x > 0, x, 0), a), np.where(a > 0, a, np.float32(0)))
+        self.same(run(lambda x: opjit.where(x > 0, opjit.tri(5, 5, dtype="int32"), 0), a),
+                  np.where(a > 0, np.tri(5, 5, dtype="i"), np.int32(0)))
         self.same(run(opjit.tril, a), np.tril(a))
         self.same(run(lambda x: opjit.triu(x, 1), a), np.triu(a, 1))
 
@@ -90,6 +92,12 @@ class Graphs(unittest.TestCase):
         self.same(run(lambda x: opjit.max(x, axis=1), a), a.max(1))
         self.same(run(lambda x: opjit.argmax(x, axis=1), a), a.argmax(1).astype("u4"))
         self.same(run(lambda x: opjit.cumsum(x, 2), a), np.cumsum(a, 2))
+        self.same(opjit.compile(opjit.sum(opjit.cumsum(opjit.ones((2, 3)), 1), axis=1))(), np.full(2, 6, "f"))
+        for axes in ((3, 1, 2), (-4, 0, 1)):
+            with self.assertRaisesRegex(ValueError, "must be within 3 dimensions"):
+                run(lambda x: x.transpose(*axes), a)
+        with self.assertRaisesRegex(ValueError, "none of them is a tensor"):
+            opjit.concatenate([a, a])
         s = run(opjit.softmax, a)
         e = np.exp(a.astype("d") - a.max(-1, keepdims=True))
         np.testing.assert_allclose(s, e / e.sum(-1, keepdims=True), rtol=1e-6)

@@ -8,7 +8,7 @@
 #include "frontend/hosts/python/host.h"
 
 /* --- helpers ------------------------------------------------------------------------------------------------------ */
-static host_graph *graph_of(PyObject *self)
+host_graph *host_graph_of(PyObject *self)
 {
     host_graph *const graph = (host_graph *)(void *)self;
     if (graph->busy) {
@@ -18,18 +18,13 @@ static host_graph *graph_of(PyObject *self)
     return graph;
 }
 
-static opjit_tensor tensor_of(unsigned long long handle)
-{
-    return (opjit_tensor){ (uint32_t)(handle >> 32), (uint32_t)handle };
-}
-
 /* The handle, or the graph's first error. */
 static PyObject *handle_of(host_graph *graph, opjit_tensor tensor)
 {
     opjit_error error;
     if (opjit_graph_status(graph->graph, &error) != OPJIT_OK)
         return host_raise(graph->state, &error);
-    return PyLong_FromUnsignedLongLong((uint64_t)tensor.graph << 32 | tensor.index);
+    return host_handle(tensor);
 }
 
 /* Keeps what an input or output is. */
@@ -81,7 +76,7 @@ static int read_dims(model_args *m, PyObject *dims)
 }
 
 /* shapes: {name: sizes}; values: {name: array}, which become constants. */
-static int read_model_inputs(host_state *state, model_args *m, PyObject *shapes, PyObject *values, PyObject *held)
+static int read_model_inputs(model_args *m, PyObject *shapes, PyObject *values, PyObject *held)
 {
     PyObject *name, *value;
     Py_ssize_t at = 0;
@@ -117,7 +112,6 @@ static int read_model_inputs(host_state *state, model_args *m, PyObject *shapes,
         input->value = bytes;
         input->bytes = (uint64_t)size;
     }
-    (void)state;
     return 0;
 }
 
@@ -136,7 +130,7 @@ static int open_model(host_graph *graph, PyObject *source, PyObject *dims, PyObj
     m->options.inputs = m->inputs;
     graph->held = PyList_New(0);
     if (context != NULL && graph->held != NULL && read_dims(m, dims) == 0 &&
-        read_model_inputs(graph->state, m, shapes, values, graph->held) == 0) {
+        read_model_inputs(m, shapes, values, graph->held) == 0) {
         if (PyBytes_Check(source)) {
             status = PyList_Append(graph->held, source) != 0
                          ? OPJIT_OUT_OF_MEMORY
@@ -216,7 +210,7 @@ static void graph_dealloc(PyObject *self)
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 static PyObject *graph_input(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     PyObject *dtype, *shape;
     DML_TENSOR_DATA_TYPE type;
     opjit_tensor tensor;
@@ -231,7 +225,7 @@ static PyObject *graph_input(PyObject *self, PyObject *args)
 
 static PyObject *graph_constant(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     PyObject *dtype, *shape;
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank, sizes[8];
@@ -245,7 +239,7 @@ static PyObject *graph_constant(PyObject *self, PyObject *args)
 
 static PyObject *graph_scalar(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     PyObject *dtype;
     DML_TENSOR_DATA_TYPE type;
     double value;
@@ -256,18 +250,18 @@ static PyObject *graph_scalar(PyObject *self, PyObject *args)
 
 static PyObject *graph_output(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     unsigned long long handle;
     const char *name;
     if (graph == NULL || !PyArg_ParseTuple(args, "Kz", &handle, &name))
         return NULL;
-    (void)opjit_graph_output(graph->graph, name, tensor_of(handle));
-    return declare(graph, tensor_of(handle), name, true) == 0 ? handle_of(graph, tensor_of(handle)) : NULL;
+    (void)opjit_graph_output(graph->graph, name, host_tensor_of(handle));
+    return declare(graph, host_tensor_of(handle), name, true) == 0 ? handle_of(graph, host_tensor_of(handle)) : NULL;
 }
 
 static PyObject *graph_type(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     opjit_tensor_type type;
     unsigned long long handle;
     int64_t sizes[8];
@@ -275,7 +269,7 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
     opjit_error error;
     if (graph == NULL || !PyArg_ParseTuple(args, "K", &handle))
         return NULL;
-    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) != OPJIT_OK) {
+    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) != OPJIT_OK) {
         (void)opjit_graph_status(graph->graph, &error);
         return host_raise(graph->state, &error);
     }
@@ -291,14 +285,14 @@ typedef opjit_tensor view_fn(opjit_graph *graph, opjit_tensor tensor, uint32_t r
 
 static PyObject *view(PyObject *self, PyObject *args, view_fn *function)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     unsigned long long handle;
     uint32_t count, numbers[8];
     PyObject *sequence;
     if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &sequence) ||
         host_sizes(sequence, numbers, &count) != 0)
         return NULL;
-    return handle_of(graph, function(graph->graph, tensor_of(handle), count, numbers));
+    return handle_of(graph, function(graph->graph, host_tensor_of(handle), count, numbers));
 }
 
 static opjit_tensor transpose(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *axes)
@@ -319,13 +313,13 @@ static PyObject *graph_broadcast(PyObject *self, PyObject *args)
 
 static PyObject *graph_transpose(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     opjit_tensor_type type;
     unsigned long long handle;
     PyObject *axes;
     if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &axes))
         return NULL;
-    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) == OPJIT_OK &&
+    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) == OPJIT_OK &&
         PySequence_Size(axes) != (Py_ssize_t)type.rank)
         return PyErr_Format(PyExc_ValueError, "axes: %u numbers are needed", type.rank), NULL;
     return view(self, args, transpose);
@@ -333,7 +327,7 @@ static PyObject *graph_transpose(PyObject *self, PyObject *args)
 
 static PyObject *graph_slice(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     unsigned long long handle;
     PyObject *first, *counts, *steps;
     uint32_t offsets[8] = { 0 }, sizes[8] = { 0 }, rank, count;
@@ -342,7 +336,7 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
     if (graph == NULL || !PyArg_ParseTuple(args, "KOOO", &handle, &first, &counts, &steps) ||
         host_sizes(first, offsets, &rank) != 0 || host_sizes(counts, sizes, &count) != 0)
         return NULL;
-    if (opjit_graph_get_type(graph->graph, tensor_of(handle), &type) == OPJIT_OK &&
+    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) == OPJIT_OK &&
         (type.rank != rank || type.rank != count || PySequence_Size(steps) != (Py_ssize_t)rank))
         return PyErr_Format(PyExc_ValueError, "three times %u numbers are needed", type.rank), NULL;
     for (uint32_t d = 0; d < rank; d++) {
@@ -352,7 +346,7 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
         if (PyErr_Occurred())
             return NULL;
     }
-    return handle_of(graph, opjit_graph_slice(graph->graph, tensor_of(handle), offsets, sizes, strides));
+    return handle_of(graph, opjit_graph_slice(graph->graph, host_tensor_of(handle), offsets, sizes, strides));
 }
 
 /* --- compiling ---------------------------------------------------------------------------------------------------- */
@@ -370,7 +364,7 @@ static int read_level(const char *text, opjit_level *out)
 
 static PyObject *graph_compile(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     const opjit_executor *executor;
     opjit_kernel *kernel = NULL;
@@ -404,17 +398,21 @@ static void add_stage(void *user, const char *stage, const char *text)
     Py_XDECREF(row);
 }
 
-static PyObject *graph_explain(PyObject *self, PyObject *unused)
+static PyObject *graph_explain(PyObject *self, PyObject *args)
 {
-    host_graph *const graph = graph_of(self);
-    PyObject *const stages = graph != NULL ? PyList_New(0) : NULL;
+    host_graph *const graph = host_graph_of(self);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     const DML_GRAPH_DESC *desc;
+    const char *level;
+    PyObject *stages;
     opjit_error error;
-    (void)unused;
+    if (graph == NULL || !PyArg_ParseTuple(args, "s", &level) || read_level(level, &options.level) != 0)
+        return NULL;
+    stages = PyList_New(0);
     if (stages == NULL)
         return NULL;
     if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK ||
-        opjit_graph_explain(host_context(graph->state), desc, NULL, add_stage, stages, &error) != OPJIT_OK)
+        opjit_graph_explain(host_context(graph->state), desc, &options, add_stage, stages, &error) != OPJIT_OK)
         host_raise(graph->state, &error);
     if (PyErr_Occurred()) {
         Py_DECREF(stages);
@@ -453,7 +451,7 @@ static int add_edge(PyObject *nodes, uint32_t from, uint32_t to)
 
 static PyObject *graph_nodes(PyObject *self, PyObject *unused)
 {
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     const DML_GRAPH_DESC *desc;
     opjit_error error;
     PyObject *nodes;
@@ -489,7 +487,7 @@ static PyObject *graph_artifact(PyObject *self, PyObject *args)
         { "asm", OPJIT_ARTIFACT_ASM },       { "llvm", OPJIT_ARTIFACT_LLVM },  { "ir", OPJIT_ARTIFACT_IR },
         { "header", OPJIT_ARTIFACT_HEADER }, { "obj", OPJIT_ARTIFACT_OBJECT }, { "json", OPJIT_ARTIFACT_JSON }
     };
-    host_graph *const graph = graph_of(self);
+    host_graph *const graph = host_graph_of(self);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_artifact *artifact = NULL;
     const DML_GRAPH_DESC *desc;
@@ -530,7 +528,7 @@ static PyMethodDef graph_methods[] = {
     { "transpose", graph_transpose, METH_VARARGS, "transpose(tensor, axes) -> tensor" },
     { "slice", graph_slice, METH_VARARGS, "slice(tensor, offsets, sizes, strides) -> tensor" },
     { "compile", graph_compile, METH_VARARGS, "compile(level, interpret, threads) -> Kernel" },
-    { "explain", graph_explain, METH_NOARGS, "explain() -> [(stage, text)]: the IR after each pass, and the plan" },
+    { "explain", graph_explain, METH_VARARGS, "explain(level) -> [(stage, text)]: the IR after each pass, and the plan" },
     { "nodes", graph_nodes, METH_NOARGS, "nodes() -> [(name, [what it reads])]: inputs are counted behind the nodes" },
     { "artifact", graph_artifact, METH_VARARGS, "artifact(kind, level, name) -> bytes: \"asm\", \"llvm\", \"ir\" ..." },
     { NULL, NULL, 0, NULL }

@@ -76,6 +76,17 @@ int host_sizes(PyObject *sequence, uint32_t *out, uint32_t *count);
 /* A tuple of `count` numbers; a new reference. */
 PyObject *host_numbers(uint32_t count, const int64_t *numbers);
 
+/* The graph, or NULL and an exception while it is compiled on another thread. */
+host_graph *host_graph_of(PyObject *self);
+/* Tensors are numbers in Python. */
+static inline opjit_tensor host_tensor_of(unsigned long long handle)
+{
+    return (opjit_tensor){ (uint32_t)(handle >> 32), (uint32_t)handle };
+}
+static inline PyObject *host_handle(opjit_tensor tensor)
+{
+    return PyLong_FromUnsignedLongLong((uint64_t)tensor.graph << 32 | tensor.index);
+}
 /* Adds an operator: graph.node(type, inputs, fields, outputs, name). */
 PyObject *host_graph_node(PyObject *self, PyObject *args);
 /* The operators of this build as data: operators(). */

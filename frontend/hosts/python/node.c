@@ -290,19 +290,17 @@ static int read_outputs(PyObject *outputs, Py_ssize_t count, opjit_tensor_type *
 }
 
 /* Handles: numbers, or None. */
-static int read_inputs(const host_graph *graph, PyObject *inputs, Py_ssize_t count, opjit_tensor *out)
+static int read_inputs(PyObject *inputs, Py_ssize_t count, opjit_tensor *out)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *const item = PySequence_GetItem(inputs, i);
         if (item != NULL && item != Py_None) {
-            const unsigned long long handle = PyLong_AsUnsignedLongLong(item);
-            out[i] = (opjit_tensor){ (uint32_t)(handle >> 32), (uint32_t)handle };
+            out[i] = host_tensor_of(PyLong_AsUnsignedLongLong(item));
         }
         Py_XDECREF(item);
         if (PyErr_Occurred())
             return -1;
     }
-    (void)graph;
     return 0;
 }
 
@@ -342,7 +340,7 @@ static PyObject *add(host_graph *graph, PyObject *keep, const char *type, PyObje
     types = room(keep, (size_t)output_count * sizeof *types);
     desc = room(keep, info.desc_bytes);
     if (handles == NULL || results == NULL || types == NULL || desc == NULL ||
-        read_inputs(graph, inputs, input_count, handles) != 0 || read_outputs(outputs, output_count, types) != 0)
+        read_inputs(inputs, input_count, handles) != 0 || read_outputs(outputs, output_count, types) != 0)
         return NULL;
     dtype = output_count > 0 ? type_of_scalars(graph, types, handles, input_count) : DML_TENSOR_DATA_TYPE_UNKNOWN;
     if (fill(keep, &info, fields, dtype, desc) != 0)
@@ -360,7 +358,7 @@ static PyObject *add(host_graph *graph, PyObject *keep, const char *type, PyObje
     }
     tuple = PyTuple_New(output_count);
     for (Py_ssize_t i = 0; tuple != NULL && i < output_count; i++) {
-        PyObject *const handle = PyLong_FromUnsignedLongLong((uint64_t)results[i].graph << 32 | results[i].index);
+        PyObject *const handle = host_handle(results[i]);
         if (handle == NULL || PyTuple_SetItem(tuple, i, handle) < 0) {
             Py_DECREF(tuple);
             return NULL;
@@ -371,11 +369,12 @@ static PyObject *add(host_graph *graph, PyObject *keep, const char *type, PyObje
 
 PyObject *host_graph_node(PyObject *self, PyObject *args)
 {
-    PyObject *const keep = PyList_New(0);
+    host_graph *const graph = host_graph_of(self);
+    PyObject *const keep = graph == NULL ? NULL : PyList_New(0);
     PyObject *inputs, *fields, *outputs, *result = NULL;
     const char *type, *name = NULL;
     if (keep != NULL && PyArg_ParseTuple(args, "sOO!O|z", &type, &inputs, &PyDict_Type, &fields, &outputs, &name))
-        result = add((host_graph *)(void *)self, keep, type, inputs, fields, outputs, name);
+        result = add(graph, keep, type, inputs, fields, outputs, name);
     Py_XDECREF(keep);
     return result;
 }

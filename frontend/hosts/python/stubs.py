@@ -9,7 +9,7 @@ lines = ['"""Every operator of this build.  Written by stubs.py out of opjit/ref
          "from ._tensor import Deferred, Tensor", "",
          "Operand = Tensor | Deferred | float | Any", "DType = str | Any", ""]
 for name in dir(ops):
-    operator = ops._operators[name]
+    operator = ops._operators()[name]
     parameters, star = [], False
     for parameter, annotation, optional, keyword in operator.parameters():
         if keyword and not star:

@@ -15,8 +15,8 @@ from math import inf, nan
 from . import _opjit
 from ._opjit import Error, Kernel, __version__
 from ._arrays import content as _content, dtype_name as _dtype_name
-from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, graph_of as _graph_of,
-                      tensor as _tensor)
+from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, axes_of as _axes,
+                      common_dtype as _common_dtype, graph_of as _graph_of, tensor as _tensor)
 from . import ops
 
 __all__ = [
@@ -151,8 +151,7 @@ logical_xor = _binary("ELEMENT_WISE_LOGICAL_XOR", "Either a or b, as uint8.")
 def where(condition, a, b):
     """a where the condition (uint8) is not 0, else b."""
     graph = _graph_of((condition, a, b))
-    known = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
-    dtype = known[0] if known else None
+    dtype = _common_dtype((a, b))
     return _node("ELEMENT_WISE_IF", (_tensor(graph, condition, "uint8"), _tensor(graph, a, dtype),
                                      _tensor(graph, b, dtype)))
 
@@ -163,16 +162,6 @@ def clip(x, least, most):
 
 
 # --- along axes -------------------------------------------------------------------------------------------------------
-def _axes(x, axis):
-    if axis is None:
-        return list(range(x.ndim))
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    for a in axes:
-        if not -x.ndim <= a < x.ndim:
-            raise ValueError(f"axis: {a}, must be within {x.ndim} dimensions")
-    return [a % x.ndim for a in axes]
-
-
 def _axis(x, axis):
     return _axes(x, axis)[0]
 
@@ -274,7 +263,9 @@ def transpose(x, axes=None):
 
 def concatenate(tensors, axis=0):
     """One behind the other along the axis."""
-    first = next(x for x in tensors if isinstance(x, Tensor))
+    first = next((x for x in tensors if isinstance(x, (Tensor, _Deferred))), None)
+    if first is None:
+        raise ValueError("concatenate: none of them is a tensor")
     return _node("JOIN", tuple(tensors), {"Axis": _axis(first, axis)})
 
 

@@ -9,9 +9,13 @@ def text(kernel):
     return f"opjit.Kernel({ports(kernel.inputs)} -> {ports(kernel.outputs)})"
 
 
-def explain(kernel):
+def stages(graph, level):
     """The IR after each pass and how each loop is done."""
-    return "".join(f"== {stage}\n{text}" for stage, text in kernel.graph.explain())
+    return "".join(f"== {stage}\n{text}" for stage, text in graph.explain(level))
+
+
+def explain(kernel):
+    return stages(kernel.graph, kernel.info["level"])
 
 
 def ir(kernel):
@@ -40,19 +44,9 @@ def _escape(text):
 def graph_svg(kernel):
     """(svg, width, height) of the graph: nodes below what they read."""
     nodes = kernel.graph.nodes()
-    depth = {}
-    pending = list(range(len(nodes)))
-    while pending:  # what is read first; nodes come in the order of adding, so that few rounds suffice
-        rest = []
-        for i in pending:
-            reads = nodes[i][1]
-            if all(r in depth or r >= len(nodes) for r in reads):
-                depth[i] = max((depth.get(r, 0) + 1 for r in reads), default=1)
-            else:
-                rest.append(i)
-        if len(rest) == len(pending):
-            break
-        pending = rest
+    depth = {i: 1 for i, (_, reads) in enumerate(nodes) if not reads}  # constants come last
+    for i, (_, reads) in enumerate(nodes):  # operators in the order of adding: what they read comes before
+        depth[i] = max((depth.get(r, 0) for r in reads), default=0) + 1
     inputs = sorted({r for _, reads in nodes for r in reads if r >= len(nodes)})
     depth.update((r, 0) for r in inputs)
     shown = sorted(depth, key=lambda i: (depth[i], i))[:_NODES]

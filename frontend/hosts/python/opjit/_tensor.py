@@ -2,6 +2,7 @@
 """Graphs and tensors that read like NumPy, over opjit._opjit.Graph, whose tensors are numbers."""
 from . import _opjit
 from ._arrays import content, dtype_name
+from ._show import stages as _stages
 
 _FLOATS = ("float32", "float16", "float64")
 
@@ -39,7 +40,7 @@ class Graph:
 
     def explain(self):
         """The IR after each pass and how each loop will be done, as text; outputs are those of the last compile."""
-        return "".join(f"== {stage}\n{text}" for stage, text in self._core.explain())
+        return _stages(self._core, "auto")
 
     def _compile(self, outputs, level, interpret, threads):
         row = [(name, tensor._handle) for name, tensor in outputs]
@@ -55,11 +56,12 @@ class Graph:
 class Deferred:
     """A tensor that belongs to no graph yet, such as opjit.tri(4, 4): it joins that of what it is used with."""
 
-    __slots__ = ("_make", "_dtype", "shape")
+    __slots__ = ("_make", "_dtype", "ndim", "shape")
     __array_priority__ = 1000
 
     def __init__(self, make, shape, dtype):
         self._make, self.shape, self._dtype = make, shape, dtype
+        self.ndim = len(shape)
 
     def join(self, graph, dtype=None):
         """The tensor; dtype: what is wanted where nobody has said one."""
@@ -87,12 +89,26 @@ def tensor(graph, x, dtype=None):
     return graph.constant(x)
 
 
+def common_dtype(operands):
+    """Of the first tensor among the operands that has one; None: there is none."""
+    types = (x.dtype if isinstance(x, Tensor) else x._dtype for x in operands if isinstance(x, (Tensor, Deferred)))
+    return next((t for t in types if t is not None), None)
+
+
+def axes_of(x, axis):
+    """The dimensions of x that `axis` names: one, several, or None: all."""
+    rank = x.ndim
+    axes = list(range(rank)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise ValueError(f"axis: {a}, must be within {rank} dimensions")
+    return [a % rank for a in axes]
+
+
 def add_node(type, operands, values=None, outputs=((None, None),), name=None):
     """The operator's outputs, as a tuple of tensors."""
     graph = graph_of(operands)
-    types = [x.dtype if isinstance(x, Tensor) else x._dtype for x in operands if isinstance(x, (Tensor, Deferred))]
-    types = [outputs[0][0] if outputs else None] + types
-    dtype = next((t for t in types if t is not None), None)
+    dtype = (outputs[0][0] if outputs else None) or common_dtype(operands)
     handles = [None if x is None else tensor(graph, x, dtype_name(dtype))._handle for x in operands]
     rows = [(dtype_name(d), None if s is None else tuple(s)) for d, s in outputs]
     return tuple(Tensor(graph, h) for h in graph._core.node(type, handles, values or {}, rows, name))
@@ -201,7 +217,7 @@ class Tensor:
         """Dimension d is axes[d] of this one; without axes in reverse."""
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         axes = axes or range(self.ndim)[::-1]
-        return Tensor(self._graph, self._graph._core.transpose(self._handle, [a % self.ndim for a in axes]))
+        return Tensor(self._graph, self._graph._core.transpose(self._handle, axes_of(self, axes)))
 
     def __getitem__(self, index):
         shape = self.shape

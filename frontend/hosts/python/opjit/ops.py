@@ -8,7 +8,7 @@ case ("InputWindowSizes" is input_window_sizes).  Arrays and numbers stand for c
     outputs        how many of the outputs there are, or a list of (dtype, shape), each of which may be None
     name           of the node, in messages
 """
-import inspect as _inspect
+import functools as _functools
 import re as _re
 
 from . import _opjit
@@ -65,6 +65,7 @@ class Operator:
         return f"{self.name}: {self.formula}"
 
     def function(self):
+        import inspect as _inspect  # takes longer to import than all of this package
         fields = {_snake(f[0]): f for f in self.values}
         names = [_snake(f[0]) for f in self.inputs]
         signature = _inspect.Signature([_inspect.Parameter(
@@ -95,15 +96,17 @@ class Operator:
         return call
 
 
-_operators = {row[0].lower(): Operator(row) for row in _opjit.operators()}
+@_functools.cache
+def _operators():
+    return {row[0].lower(): Operator(row) for row in _opjit.operators()}
 
 
 def __getattr__(name):
-    if name not in _operators:
+    if name.startswith("_") or name not in _operators():
         raise AttributeError(f"module {__name__!r} has no operator {name!r}")
-    function = globals()[name] = _operators[name].function()
+    function = globals()[name] = _operators()[name].function()
     return function
 
 
 def __dir__():
-    return sorted(_operators)
+    return sorted(_operators())
