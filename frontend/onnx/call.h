@@ -135,6 +135,8 @@ opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_
 /* The same for an input that has to be one number; *out stays where it is absent. */
 opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out);
 
+/* Whether the import goes on; an error of its graph becomes its own. */
+opjit_status opjit_onnx_status(onnx_import *m);
 /* Output i is the tensor, of the type, and of `rank` dimensions with the tensor's last sizes. */
 opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
                              uint32_t rank);

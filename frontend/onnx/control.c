@@ -241,7 +241,7 @@ static opjit_status take_slice(onnx_import *m, onnx_value *v, uint32_t axis, uin
     begin[axis] = (uint32_t)at;
     const opjit_tensor t = opjit_graph_slice(m->graph, opjit_onnx_tensor(m, v), begin, sizes, NULL);
     out->tensor = opjit_onnx_reshape(m, t, out->rank, out->dims);
-    return m->error->status != OPJIT_OK ? m->error->status : opjit_graph_status(m->graph, m->error);
+    return opjit_onnx_status(m);
 }
 
 /* Inputs: states, then what is read a slice in each round; outputs likewise. */

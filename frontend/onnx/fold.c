@@ -79,8 +79,7 @@ opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c)
     }
     if (m->error->status == OPJIT_OK)
         c->row->make(m, c);
-    if (m->error->status == OPJIT_OK)
-        (void)opjit_graph_status(m->graph, m->error);
+    (void)opjit_onnx_status(m);
     const bool here = is_small(c);
     if (m->error->status == OPJIT_OK && here)
         take_outputs(m, c);

@@ -203,9 +203,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
         return opjit_onnx_refuse(m, &c, OPJIT_LIMIT, "more than %u nodes, with those of functions", ONNX_NODES);
     label_node(m, n);
     TRY(make(m, &c));
-    if (m->error->status == OPJIT_OK)
-        (void)opjit_graph_status(m->graph, m->error);
-    TRY(m->error->status);
+    TRY(opjit_onnx_status(m));
     for (uint32_t i = 0; i < n->output_count; i++) {
         if (n->outputs[i].size == 0)
             continue;

@@ -236,7 +236,10 @@ static opjit_status add_joint_past(onnx_import *m, onnx_call *c, uint32_t past, 
     opjit_tensor *const parts[2] = { &a->k, &a->v };
     if (a->width != a->v_width && (p != NULL || onnx_wants(c, 1)))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "past keys and values of different widths");
-    a->past = p == NULL || p->rank != 5 ? 0 : p->dims[3];
+    if (p != NULL && p->rank != 5)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "past keys and values of %u dimensions, must be 5",
+                                 p->rank);
+    a->past = p == NULL ? 0 : p->dims[3];
     a->keys += a->past;
     opjit_tensor both[2];
     const uint64_t apart[5] = { 1, a->batch, a->heads, a->keys, a->width };

@@ -51,6 +51,8 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
     if (k != of_b)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu columns by %llu rows", (unsigned long long)k,
                                  (unsigned long long)of_b);
+    if (k == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a product of tensors without elements");
     out->rank = batch_rank;
     if (x->rank > 1)
         out->dims[out->rank++] = x->dims[x->rank - 2];

@@ -154,7 +154,7 @@ static opjit_status add(onnx_import *m, onnx_call *c, const recurrent *r, const 
         inputs[count++] = part(m, c, 7, r, false);
     const uint32_t made = lstm ? 3 : 2;
     opjit_onnx_add(m, type, desc, inputs, count, results, made);
-    TRY(opjit_graph_status(m->graph, m->error));
+    TRY(opjit_onnx_status(m));
     return give_outputs(m, c, r, results, made);
 }
 
@@ -295,7 +295,7 @@ static opjit_status run_quantized(onnx_import *m, opjit_tensor x, quantized_lstm
     opjit_tensor of_x = quantized_product(m, x, q, 0);
     if (q->bias.type != ONNX_UNDEFINED)
         of_x = opjit_graph_add(g, of_x, opjit_onnx_tensor(m, &q->bias));
-    for (uint64_t n = 0; n < q->steps && opjit_graph_status(g, m->error) == OPJIT_OK; n++) {
+    for (uint64_t n = 0; n < q->steps && opjit_onnx_status(m) == OPJIT_OK; n++) {
         const uint64_t step = q->backward ? q->steps - 1 - n : n;
         const uint32_t begin[2] = { (uint32_t)(step * q->batch), 0 };
         opjit_tensor gates = opjit_graph_slice(g, of_x, begin, sizes, NULL);

@@ -308,6 +308,8 @@ opjit_status opjit_onnx_resize(onnx_import *m, onnx_call *c)
     uint64_t dims[ONNX_RANK], flat[3];
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
+    if (opjit_onnx_elements_of(x) == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a tensor without elements");
     TRY(read_choices(m, c, &r));
     TRY(read_sizes(m, c, x, &r));
     const int32_t type = r.mode == NEAREST && r.rule != CROP_AND_RESIZE ? x->type : ONNX_FLOAT;

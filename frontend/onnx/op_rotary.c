@@ -72,9 +72,9 @@ opjit_status opjit_onnx_rotary_embedding(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0], *const cache = c->inputs[cosines];
     opjit_graph *const g = m->graph;
     const uint64_t said = (uint64_t)opjit_onnx_int(m, c, "num_heads", 0);
-    const uint64_t half = cache->dims[cache->rank - 1];
+    const uint64_t half = cache->rank == 2 || cache->rank == 3 ? cache->dims[cache->rank - 1] : 0;
     if ((x->rank != 3 && x->rank != 4) || half == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions", x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, angles of %u", x->rank, cache->rank);
     const bool flat = x->rank == 3;
     const uint64_t rows = flat ? x->dims[1] : x->dims[2];
     const uint64_t heads = flat ? (said != 0 ? said : x->dims[2] / (2 * half)) : x->dims[1];

@@ -80,9 +80,7 @@ static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_
 {
     opjit_tensor_type got;
     uint64_t dims[ONNX_RANK];
-    if (m->error->status == OPJIT_OK)
-        (void)opjit_graph_status(m->graph, m->error);
-    TRY(m->error->status);
+    TRY(opjit_onnx_status(m));
     (void)opjit_graph_get_type(m->graph, y, &got);
     uint32_t rank = 0;
     for (uint32_t d = 0; d < got.rank; d++)

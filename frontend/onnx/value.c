@@ -229,8 +229,7 @@ opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, 
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* Whether the graph goes on; its error becomes the import's. */
-static opjit_status graph_status(onnx_import *m)
+opjit_status opjit_onnx_status(onnx_import *m)
 {
     return m->error->status != OPJIT_OK ? m->error->status : opjit_graph_status(m->graph, m->error);
 }
@@ -238,7 +237,7 @@ static opjit_status graph_status(onnx_import *m)
 opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
                                 uint32_t rank, const uint64_t *dims)
 {
-    TRY(graph_status(m));
+    TRY(opjit_onnx_status(m));
     if (i >= c->output_count)
         return OPJIT_OK;
     onnx_value *const v = &c->outputs[i];
@@ -251,14 +250,14 @@ opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_
         same = same && have.sizes[d] == dims[d];
     }
     v->tensor = same ? tensor : opjit_onnx_reshape(m, tensor, rank, dims);
-    return graph_status(m);
+    return opjit_onnx_status(m);
 }
 
 opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type, uint32_t rank)
 {
     opjit_tensor_type have;
     uint64_t dims[ONNX_RANK] = { 0 };
-    TRY(graph_status(m));
+    TRY(opjit_onnx_status(m));
     (void)opjit_graph_get_type(m->graph, tensor, &have);
     for (uint32_t d = 0; d < rank; d++)
         dims[d] = have.rank + d < rank ? 1 : have.sizes[have.rank - rank + d];
