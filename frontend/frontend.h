@@ -200,6 +200,8 @@ typedef struct fe_options {
     uint64_t late_mask;          /* the same as a set */
     const atomic_bool *cancel;   /* set by another thread: give up; NULL: nobody may */
     const opjit_executor *executor; /* for the stages of large kernels; NULL: this thread */
+    const void *image; /* loaded instead of compiling, where it is the kernel's; NULL: none */
+    uint64_t image_bytes;
     bool once;                   /* stages of constants alone run when the kernel is bound to them */
     bool verify;                 /* the IR after every pass, and LLVM's after it: as the context says */
     const char *name;            /* the caller's, or NULL */
@@ -307,6 +309,8 @@ typedef struct fe_ask {
     const atomic_bool *cancel; /* fe_options.cancel */
     bool is_named;             /* a graph: fe_subject.is_named */
     bool only_cached;          /* NOT_FOUND, without a message, where the memory cache doesn't have it */
+    const void *image;         /* fe_options.image */
+    uint64_t image_bytes;
 } fe_ask;
 opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                        const fe_ask *ask, opjit_kernel **out, opjit_error *error);

@@ -214,11 +214,35 @@ static void count(rt_cache *counts, rt_cache_count what)
         opjit_rt_cache_count(counts, what);
 }
 
+/* The image that came with the request, where it is whole and this very kernel's: *out_found. */
+static opjit_status take_image(const fe_unit *unit, rt_bytes *image, bool *out_found, opjit_error *error)
+{
+    const size_t size = (size_t)unit->options.image_bytes;
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+
+    *out_found = false;
+    if (unit->options.image == NULL || unit->options.image_bytes > RT_IMAGE_MOST)
+        return OPJIT_OK;
+    opjit_rt_bytes_append(image, unit->options.image, size);
+    if (image->failed)
+        return opjit_rt_no_memory(error);
+    *out_found = opjit_rt_image_check(image->data, size, &meta, &code, &code_size, NULL) == OPJIT_OK &&
+                 memcmp(meta->key, &unit->key.lo, 8) == 0 && memcmp(meta->key + 8, &unit->key.hi, 8) == 0;
+    if (!*out_found)
+        image->size = 0;
+    return OPJIT_OK;
+}
+
 /* From the disk cache into *image, or a new one.  counts: where it is counted; NULL: nowhere. */
 static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt_cache *counts, rt_bytes *image,
                                        bool *out_found, rt_kernel_times *times, opjit_error *error)
 {
     rt_disk *disk = unit->subject_key == NULL ? NULL : unit->core->disk;
+    TRY(take_image(unit, image, out_found, error));
+    if (*out_found)
+        return OPJIT_OK;
     const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key, image);
 
     *out_found = found == RT_DISK_FOUND;
@@ -403,8 +427,9 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
             opjit_rt_error_copy(error, &reason);
         }
     }
-    unit->options.cancel = NULL; /* which the kernel outlives, */
-    unit->options.executor = NULL; /* and this, too */
+    unit->options.cancel = NULL;   /* which the kernel outlives, */
+    unit->options.executor = NULL; /* and this, too, */
+    unit->options.image = NULL;    /* and this */
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;

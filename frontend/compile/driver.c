@@ -110,6 +110,8 @@ static void ask_for(job *j, fe_options *options, const fe_ask *ask)
     if (ask == NULL)
         return;
     options->cancel = ask->cancel;
+    options->image = ask->image;
+    options->image_bytes = ask->image_bytes;
     j->only_cached = ask->only_cached;
 }
 

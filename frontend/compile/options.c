@@ -120,6 +120,8 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     out->verify = context->core->verify;
     out->cancel = NULL;
     out->executor = NULL;
+    out->image = NULL;
+    out->image_bytes = 0;
     if (options == NULL)
         return OPJIT_OK;
     TRY(opjit_fe_options_copy(options, &given, error));

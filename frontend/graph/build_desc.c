@@ -147,8 +147,8 @@ opjit_status opjit_graph_get_desc(opjit_graph *graph, const DML_GRAPH_DESC **out
     return OPJIT_OK;
 }
 
-opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options *options, opjit_kernel **out_kernel,
-                                 opjit_error *error)
+static opjit_status compile_built(opjit_graph *graph, const opjit_compile_options *options, const void *image,
+                                  uint64_t bytes, opjit_kernel **out_kernel, opjit_error *error)
 {
     const DML_GRAPH_DESC *desc;
     fe_ask ask;
@@ -160,5 +160,25 @@ opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options
     if (graph == NULL)
         return opjit_rt_refuse_null(error, "graph");
     TRY(opjit_fe_built(graph, &desc, &ask, error));
+    ask.image = image;
+    ask.image_bytes = bytes;
     return opjit_fe_compile_graph(graph->context, desc, options, &ask, out_kernel, error);
+}
+
+opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options *options, opjit_kernel **out_kernel,
+                                 opjit_error *error)
+{
+    return compile_built(graph, options, NULL, 0, out_kernel, error);
+}
+
+opjit_status opjit_graph_load(opjit_graph *graph, const opjit_compile_options *options, const void *image,
+                              uint64_t bytes, opjit_kernel **out_kernel, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (image == NULL) {
+        if (out_kernel != NULL)
+            *out_kernel = NULL;
+        return opjit_rt_refuse_null(error, "image");
+    }
+    return compile_built(graph, options, image, bytes, out_kernel, error);
 }

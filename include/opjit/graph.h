@@ -188,6 +188,15 @@ OPJIT_API opjit_tensor opjit_graph_slice(opjit_graph *graph, opjit_tensor tensor
  * [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
+/* The same with the kernel's image at hand, as opjit_kernel_get_image gave it, perhaps on another machine: `bytes` bytes
+ * at any address, which are copied.  Where it is whole and of the very kernel that would be compiled, graph, level,
+ * target and build included, it is loaded instead, with OPJIT_KERNEL_FROM_DISK; else it is not looked at any further,
+ * and the kernel is compiled.  So the receiver of graph and image needs no code generation on a CPU like the sender's,
+ * or where options->target is the sender's and runs here.  What the image's code does nobody can check: take only what
+ * you trust.  Failures: as of opjit_graph_compile. [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_load(opjit_graph *graph, const opjit_compile_options *options,
+                                                        const void *image, uint64_t bytes, opjit_kernel **out_kernel,
+                                                        opjit_error *error);
 /* The graph as DirectML describes it, in *out_desc, for functions that take a DML_GRAPH_DESC: opjit_graph_explain,
  * opjit_plan_graph, opjit_artifact_add_graph.  Owned by the graph, valid until it is changed, compiled or destroyed.
  * Failures: as opjit_graph_compile before it compiles. [one thread, 0.1] */

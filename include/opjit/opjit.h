@@ -353,7 +353,7 @@ typedef struct opjit_kernel_info {
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
-#define OPJIT_KERNEL_FROM_DISK 2u   /* was loaded from the disk cache */
+#define OPJIT_KERNEL_FROM_DISK 2u   /* was loaded, from the disk cache or by opjit_graph_load, not compiled */
 #define OPJIT_KERNEL_ON_DEVICE 4u   /* runs on the context's device */
 
 /* Fills *out_info, whose struct_size is set, as far as it goes.  [any thread, 0.1] */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call of a small kernel costs from Python: PYTHONPATH=build/release/python python3 tests/bench/python_calls.py"""
+import pickle
 import timeit
 
 import numpy
@@ -12,3 +13,7 @@ x, y, f4 = numpy.ones((4, 5), "f"), numpy.empty((4, 5), "f"), numpy.dtype("f4")
 for line in ("e(out=y)", "e()", "k(x, out=y)", "k(x)", "numpy.empty((4, 5), f4)", "numpy.add(x, 1, out=y)", "len(x)"):
     time = min(timeit.repeat(line, globals=globals(), number=500, repeat=4000)) / 500
     print(f"{line:24} {time * 1e9:5.0f} ns")
+data = pickle.dumps(k)
+for line in ("pickle.dumps(k)", "pickle.loads(data)"):
+    time = min(timeit.repeat(line, globals=globals(), number=50, repeat=400)) / 50
+    print(f"{line:24} {time * 1e6:5.1f} us, {len(data)} bytes")

@@ -675,7 +675,8 @@ class Package(unittest.TestCase):
             try:
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     for block in re.findall(r"```python\n(.*?)```", text, re.S):
-                        exec(compile(block, "docs/python.md", "exec"), names)
+                        if not block.startswith("import dask"):  # test_pickle.py's
+                            exec(compile(block, "docs/python.md", "exec"), names)
             finally:
                 os.chdir(here)
         self.assertIn("opjit.Kernel(x0: float32 [1, 3, 8, 8] -> pooled: float32 [1, 3, 4, 4], "

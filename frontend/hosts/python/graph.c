@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - opjit._opjit.Graph: the builder of opjit/graph.h and the models of opjit/model.h.  Tensors are numbers
- * here; what reads like NumPy is in the Python files. */
+/* graph.c - opjit._opjit.Graph: the builder of opjit/graph.h; model.c has what is different where a model has the
+ * graph.  Tensors are numbers here; what reads like NumPy is in the Python files. */
 #include <string.h>
 
 #include <opjit/artifact.h>
@@ -49,122 +49,18 @@ static int declare(host_graph *graph, opjit_tensor tensor, const char *name, boo
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
-/* What a model is read with; items of the dictionaries, which hold the names. */
-typedef struct model_args {
-    opjit_model_options options;
-    opjit_model_dim dims[64];
-    opjit_model_input inputs[64];
-    uint64_t sizes[64][8];
-} model_args;
-
-static int read_dims(model_args *m, PyObject *dims)
-{
-    PyObject *name, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(dims, &at, &name, &value)) {
-        opjit_model_dim *const dim = &m->dims[m->options.dim_count];
-        if (m->options.dim_count++ == 64) {
-            PyErr_SetString(PyExc_ValueError, "dims: more than 64");
-            return -1;
-        }
-        dim->name = PyUnicode_AsUTF8AndSize(name, NULL);
-        dim->size = PyLong_AsUnsignedLongLong(value);
-        if (PyErr_Occurred())
-            return -1;
-    }
-    return 0;
-}
-
-/* shapes: {name: sizes}; values: {name: array}, which become constants. */
-static int read_model_inputs(model_args *m, PyObject *shapes, PyObject *values, PyObject *held)
-{
-    PyObject *name, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(shapes, &at, &name, &value)) {
-        opjit_model_input *const input = &m->inputs[m->options.input_count];
-        uint32_t sizes[8];
-        if (m->options.input_count++ == 64)
-            return PyErr_SetString(PyExc_ValueError, "shapes: more than 64"), -1;
-        input->name = PyUnicode_AsUTF8AndSize(name, NULL);
-        if (input->name == NULL || host_sizes(value, sizes, &input->rank) != 0)
-            return -1;
-        input->sizes = m->sizes[input - m->inputs];
-        for (uint32_t d = 0; d < input->rank; d++)
-            m->sizes[input - m->inputs][d] = sizes[d];
-    }
-    at = 0;
-    while (PyDict_Next(values, &at, &name, &value)) { /* (dtype, sizes, bytes) */
-        opjit_model_input *const input = &m->inputs[m->options.input_count];
-        PyObject *dtype, *shape, *data;
-        uint32_t sizes[8];
-        char *bytes;
-        Py_ssize_t size;
-        if (m->options.input_count++ == 64)
-            return PyErr_SetString(PyExc_ValueError, "values: more than 64"), -1;
-        input->name = PyUnicode_AsUTF8AndSize(name, NULL);
-        if (input->name == NULL || !PyArg_ParseTuple(value, "OOO", &dtype, &shape, &data) ||
-            host_type_of(dtype, &input->dtype) != 0 || host_sizes(shape, sizes, &input->rank) != 0 ||
-            PyBytes_AsStringAndSize(data, &bytes, &size) != 0 || PyList_Append(held, data) != 0)
-            return -1;
-        input->sizes = m->sizes[input - m->inputs];
-        for (uint32_t d = 0; d < input->rank; d++)
-            m->sizes[input - m->inputs][d] = sizes[d];
-        input->value = bytes;
-        input->bytes = (uint64_t)size;
-    }
-    return 0;
-}
-
-static int open_model(host_graph *graph, PyObject *source, PyObject *dims, PyObject *shapes, PyObject *values)
-{
-    opjit_context *const context = host_context(graph->state);
-    model_args *const m = PyMem_Calloc(1, sizeof *m);
-    PyObject *path = NULL;
-    opjit_status status;
-    opjit_error error;
-    int result = -1;
-    if (m == NULL)
-        return PyErr_NoMemory(), -1;
-    m->options = (opjit_model_options)OPJIT_MODEL_OPTIONS_INIT;
-    m->options.dims = m->dims;
-    m->options.inputs = m->inputs;
-    graph->held = PyList_New(0);
-    if (context != NULL && graph->held != NULL && read_dims(m, dims) == 0 &&
-        read_model_inputs(m, shapes, values, graph->held) == 0) {
-        if (PyBytes_Check(source)) {
-            status = PyList_Append(graph->held, source) != 0
-                         ? OPJIT_OUT_OF_MEMORY
-                         : opjit_model_read(context, PyBytes_AsString(source), (uint64_t)PyBytes_Size(source),
-                                            &m->options, &graph->model, &error);
-            result = 0;
-        } else if (PyUnicode_FSConverter(source, &path)) {
-            status = opjit_model_open(context, PyBytes_AsString(path), &m->options, &graph->model, &error);
-            Py_DECREF(path);
-            result = 0;
-        }
-        if (result == 0 && status != OPJIT_OK) {
-            if (!PyErr_Occurred())
-                host_raise(graph->state, &error);
-            result = -1;
-        }
-        graph->graph = opjit_model_graph(graph->model);
-    }
-    PyMem_Free(m);
-    return result;
-}
-
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "source", "dims", "shapes", "values", NULL };
-    PyObject *source = Py_None, *dims = NULL, *shapes = NULL, *values = NULL;
+    static char *names[] = { "source", "dims", "shapes", "values", "folder", NULL };
+    PyObject *source = Py_None, *dims = NULL, *shapes = NULL, *values = NULL, *folder = Py_None;
     host_state *const state = PyType_GetModuleState(type);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     host_graph *graph;
     opjit_context *context;
     opjit_error error;
     int status = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!O!O!", names, &source, &PyDict_Type, &dims, &PyDict_Type,
-                                     &shapes, &PyDict_Type, &values))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!O!O!O", names, &source, &PyDict_Type, &dims, &PyDict_Type,
+                                     &shapes, &PyDict_Type, &values, &folder))
         return NULL;
     if (state == NULL || (graph = (host_graph *)(void *)allocate(type, 0)) == NULL)
         return NULL;
@@ -178,9 +74,12 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         }
     } else {
         PyObject *const none = PyDict_New();
-        status = none == NULL ? -1
-                              : open_model(graph, source, dims != NULL ? dims : none, shapes != NULL ? shapes : none,
-                                           values != NULL ? values : none);
+        PyObject *const given =
+            none == NULL ? NULL
+                         : Py_BuildValue("OOOOO", source, dims != NULL ? dims : none, shapes != NULL ? shapes : none,
+                                         values != NULL ? values : none, folder);
+        status = given != NULL ? host_graph_open(graph, given) : -1;
+        Py_XDECREF(given);
         Py_XDECREF(none);
     }
     if (status != 0) {
@@ -203,6 +102,7 @@ static void graph_dealloc(PyObject *self)
         Py_DECREF(graph->declared[i].name);
     PyMem_Free(graph->declared);
     Py_XDECREF(graph->held);
+    Py_XDECREF(graph->steps);
     release(self);
     Py_DECREF(type);
 }
@@ -220,21 +120,29 @@ static PyObject *graph_input(PyObject *self, PyObject *args)
         host_sizes(shape, sizes, &rank) != 0)
         return NULL;
     tensor = opjit_graph_input(graph->graph, name, type, rank, sizes);
-    return declare(graph, tensor, name, false) == 0 ? handle_of(graph, tensor) : NULL;
+    if (declare(graph, tensor, name, false) != 0)
+        return NULL;
+    return host_graph_keep(graph, "input", args, handle_of(graph, tensor));
 }
 
+/* The bytes are borrowed: the graph holds them. */
 static PyObject *graph_constant(PyObject *self, PyObject *args)
 {
     host_graph *const graph = host_graph_of(self);
-    PyObject *dtype, *shape;
+    PyObject *dtype, *shape, *data;
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank, sizes[8];
-    const char *data;
-    Py_ssize_t bytes;
-    if (graph == NULL || !PyArg_ParseTuple(args, "OOy#", &dtype, &shape, &data, &bytes) ||
-        host_type_of(dtype, &type) != 0 || host_sizes(shape, sizes, &rank) != 0)
+    opjit_tensor tensor;
+    if (graph == NULL || !PyArg_ParseTuple(args, "OOS", &dtype, &shape, &data) || host_type_of(dtype, &type) != 0 ||
+        host_sizes(shape, sizes, &rank) != 0)
         return NULL;
-    return handle_of(graph, opjit_graph_constant(graph->graph, type, rank, sizes, data, (uint64_t)bytes, 0));
+    if (graph->held == NULL && (graph->held = PyList_New(0)) == NULL)
+        return NULL;
+    if (PyList_Append(graph->held, data) != 0)
+        return NULL;
+    tensor = opjit_graph_constant(graph->graph, type, rank, sizes, PyBytes_AsString(data), (uint64_t)PyBytes_Size(data),
+                                  OPJIT_GRAPH_BORROW);
+    return host_graph_keep(graph, "constant", args, handle_of(graph, tensor));
 }
 
 static PyObject *graph_scalar(PyObject *self, PyObject *args)
@@ -245,7 +153,7 @@ static PyObject *graph_scalar(PyObject *self, PyObject *args)
     double value;
     if (graph == NULL || !PyArg_ParseTuple(args, "Od", &dtype, &value) || host_type_of(dtype, &type) != 0)
         return NULL;
-    return handle_of(graph, opjit_graph_scalar(graph->graph, type, value));
+    return host_graph_keep(graph, "scalar", args, handle_of(graph, opjit_graph_scalar(graph->graph, type, value)));
 }
 
 static PyObject *graph_output(PyObject *self, PyObject *args)
@@ -256,7 +164,9 @@ static PyObject *graph_output(PyObject *self, PyObject *args)
     if (graph == NULL || !PyArg_ParseTuple(args, "Kz", &handle, &name))
         return NULL;
     (void)opjit_graph_output(graph->graph, name, host_tensor_of(handle));
-    return declare(graph, host_tensor_of(handle), name, true) == 0 ? handle_of(graph, host_tensor_of(handle)) : NULL;
+    if (declare(graph, host_tensor_of(handle), name, true) != 0)
+        return NULL;
+    return host_graph_keep(graph, "output", args, handle_of(graph, host_tensor_of(handle)));
 }
 
 static PyObject *graph_type(PyObject *self, PyObject *args)
@@ -283,7 +193,7 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
 /* --- views -------------------------------------------------------------------------------------------------------- */
 typedef opjit_tensor view_fn(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *numbers);
 
-static PyObject *view(PyObject *self, PyObject *args, view_fn *function)
+static PyObject *view(PyObject *self, PyObject *args, const char *method, view_fn *function)
 {
     host_graph *const graph = host_graph_of(self);
     unsigned long long handle;
@@ -292,7 +202,8 @@ static PyObject *view(PyObject *self, PyObject *args, view_fn *function)
     if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &sequence) ||
         host_sizes(sequence, numbers, &count) != 0)
         return NULL;
-    return handle_of(graph, function(graph->graph, host_tensor_of(handle), count, numbers));
+    return host_graph_keep(graph, method, args,
+                           handle_of(graph, function(graph->graph, host_tensor_of(handle), count, numbers)));
 }
 
 static opjit_tensor transpose(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *axes)
@@ -303,12 +214,12 @@ static opjit_tensor transpose(opjit_graph *graph, opjit_tensor tensor, uint32_t 
 
 static PyObject *graph_reshape(PyObject *self, PyObject *args)
 {
-    return view(self, args, opjit_graph_reshape);
+    return view(self, args, "reshape", opjit_graph_reshape);
 }
 
 static PyObject *graph_broadcast(PyObject *self, PyObject *args)
 {
-    return view(self, args, opjit_graph_broadcast);
+    return view(self, args, "broadcast", opjit_graph_broadcast);
 }
 
 static PyObject *graph_transpose(PyObject *self, PyObject *args)
@@ -322,7 +233,7 @@ static PyObject *graph_transpose(PyObject *self, PyObject *args)
     if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) == OPJIT_OK &&
         PySequence_Size(axes) != (Py_ssize_t)type.rank)
         return PyErr_Format(PyExc_ValueError, "axes: %u numbers are needed", type.rank), NULL;
-    return view(self, args, transpose);
+    return view(self, args, "transpose", transpose);
 }
 
 static PyObject *graph_slice(PyObject *self, PyObject *args)
@@ -346,7 +257,9 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
         if (PyErr_Occurred())
             return NULL;
     }
-    return handle_of(graph, opjit_graph_slice(graph->graph, host_tensor_of(handle), offsets, sizes, strides));
+    return host_graph_keep(
+        graph, "slice", args,
+        handle_of(graph, opjit_graph_slice(graph->graph, host_tensor_of(handle), offsets, sizes, strides)));
 }
 
 /* --- compiling ---------------------------------------------------------------------------------------------------- */
@@ -362,32 +275,41 @@ static int read_level(const char *text, opjit_level *out)
     return -1;
 }
 
+/* An image stands in for compiling where it is this kernel's; with target it must be, whatever caches have. */
 static PyObject *graph_compile(PyObject *self, PyObject *args)
 {
     host_graph *const graph = host_graph_of(self);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     const opjit_executor *executor;
     opjit_kernel *kernel = NULL;
-    const char *level;
+    const char *level, *image = NULL;
+    Py_ssize_t bytes = 0;
     int interpret;
     unsigned threads;
     opjit_status status;
     opjit_error error;
-    if (graph == NULL || !PyArg_ParseTuple(args, "spI", &level, &interpret, &threads) ||
+    PyObject *result;
+    if (graph == NULL ||
+        !PyArg_ParseTuple(args, "spI|z#z", &level, &interpret, &threads, &image, &bytes, &options.target) ||
         read_level(level, &options.level) != 0)
         return NULL;
     executor = host_executor(graph->state, threads);
     if (PyErr_Occurred())
         return NULL;
-    options.flags = interpret ? OPJIT_COMPILE_INTERPRET : 0;
+    options.flags = (interpret ? OPJIT_COMPILE_INTERPRET : 0) | (options.target != NULL ? OPJIT_COMPILE_NO_CACHE : 0) |
+                    (graph->model != NULL ? OPJIT_COMPILE_BORROW_CONSTANTS : 0);
     options.executor = executor;
     graph->busy = true;
-    Py_BEGIN_ALLOW_THREADS status = graph->model != NULL ? opjit_model_compile(graph->model, &options, &kernel, &error)
-                                                         : opjit_graph_compile(graph->graph, &options, &kernel, &error);
+    Py_BEGIN_ALLOW_THREADS status =
+        image != NULL ? opjit_graph_load(graph->graph, &options, image, (uint64_t)bytes, &kernel, &error)
+                      : opjit_graph_compile(graph->graph, &options, &kernel, &error);
     Py_END_ALLOW_THREADS graph->busy = false;
     if (status != OPJIT_OK)
         return host_raise(graph->state, &error);
-    return host_kernel_new(graph->state, kernel, graph, executor);
+    result = host_kernel_new(graph->state, kernel, graph, executor);
+    if (result != NULL)
+        host_kernel_of(result)->interprets = interpret != 0;
+    return result;
 }
 
 static void add_stage(void *user, const char *stage, const char *text)
@@ -528,9 +450,12 @@ static PyMethodDef graph_methods[] = {
     { "transpose", graph_transpose, METH_VARARGS, "transpose(tensor, axes) -> tensor" },
     { "slice", graph_slice, METH_VARARGS, "slice(tensor, offsets, sizes, strides) -> tensor" },
     { "compile", graph_compile, METH_VARARGS, "compile(level, interpret, threads) -> Kernel" },
-    { "explain", graph_explain, METH_VARARGS, "explain(level) -> [(stage, text)]: the IR after each pass, and the plan" },
+    { "explain", graph_explain, METH_VARARGS,
+      "explain(level) -> [(stage, text)]: the IR after each pass, and the plan" },
     { "nodes", graph_nodes, METH_NOARGS, "nodes() -> [(name, [what it reads])]: inputs are counted behind the nodes" },
     { "artifact", graph_artifact, METH_VARARGS, "artifact(kind, level, name) -> bytes: \"asm\", \"llvm\", \"ir\" ..." },
+    { "steps", host_graph_steps, METH_NOARGS, "steps() -> ((method, arguments, result), ...): what it is made of" },
+    { "__reduce__", host_graph_reduce, METH_NOARGS, "Pickles the steps, or the model." },
     { NULL, NULL, 0, NULL }
 };
 
@@ -538,7 +463,8 @@ static PyType_Slot graph_slots[] = {
     { Py_tp_new, graph_new },
     { Py_tp_dealloc, graph_dealloc },
     { Py_tp_methods, graph_methods },
-    { Py_tp_doc, "Graph(source=None, dims={}, shapes={}, values={}): an empty graph, or that of an .onnx model" },
+    { Py_tp_doc,
+      "Graph(source=None, dims={}, shapes={}, values={}, folder=None): an empty graph, or that of an .onnx model" },
     { 0, NULL }
 };
 

@@ -50,11 +50,31 @@ typedef struct host_graph {
     PyObject_HEAD host_state *state; /* the type's */
     opjit_graph *graph;              /* NULL: it was not made */
     opjit_model *model;              /* whose graph it is; NULL: none */
-    PyObject *held;                  /* what the model borrows */
+    PyObject *held;                  /* what the model or the graph borrows */
     host_declared *declared;
     uint32_t declared_count;
-    bool busy; /* somebody compiles it without the GIL */
+    PyObject *steps; /* a list of (method, arguments, result): what it is made of, for copies */
+    bool busy;       /* somebody compiles it without the GIL */
 } host_graph;
+
+typedef PyObject *(*host_call_fn)(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+/* A compiled kernel as a callable. */
+typedef struct host_kernel {
+    PyObject_HEAD host_call_fn call;
+    host_state *state; /* the type's */
+    opjit_kernel *kernel;
+    host_graph *graph; /* kept: its model has the weights */
+    const opjit_executor *executor;
+    uint32_t inputs, outputs;
+    bool keeps_gil;    /* a call was a short one */
+    bool interprets;   /* that was asked for */
+    host_port *ports;  /* inputs, then outputs */
+    PyObject **shapes; /* of the outputs: (shape, dtype); NULL: not asked for yet */
+} host_kernel;
+static inline host_kernel *host_kernel_of(PyObject *self)
+{
+    return (host_kernel *)(void *)self;
+}
 
 extern PyType_Spec host_graph_spec, host_kernel_spec;
 
@@ -109,5 +129,17 @@ void host_array_drop(host_array *array);
 
 /* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */
 PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor);
+extern PyMethodDef host_kernel_methods[];
+extern PyGetSetDef host_kernel_fields[];
+PyObject *host_kernel_repr(PyObject *self);
+
+/* Opens a model: (source, dims, shapes, values, folder). */
+int host_graph_open(host_graph *graph, PyObject *args);
+/* Keeps the step that gave `result`, which it takes over and gives back; NULL where that is NULL, or with an
+ * exception. */
+PyObject *host_graph_keep(host_graph *graph, const char *method, PyObject *args, PyObject *result);
+/* Graph.steps() and Graph.__reduce__(). */
+PyObject *host_graph_steps(PyObject *self, PyObject *unused);
+PyObject *host_graph_reduce(PyObject *self, PyObject *unused);
 
 #endif

@@ -8,30 +8,12 @@
 #include "frontend/hosts/python/host.h"
 
 /* Vectorcall is in every Python since 3.9, but in the stable ABI's header only from 3.12 on. */
-typedef PyObject *(*call_fn)(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
 PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *args, PyObject *names);
 #define HAS_VECTORCALL (1ul << 11)
 #define COUNT_MASK (SIZE_MAX >> 1) /* of a vectorcall's count, whose highest bit is a flag */
 
 #define CALL_ARRAYS 8      /* with more the call allocates */
 #define SHORT_CALL_NS 5000 /* shorter ones keep the GIL, whose release costs about as much as a small call */
-
-typedef struct host_kernel {
-    PyObject_HEAD call_fn call;
-    host_state *state; /* the type's */
-    opjit_kernel *kernel;
-    host_graph *graph; /* kept: its model has the weights */
-    const opjit_executor *executor;
-    uint32_t inputs, outputs;
-    bool keeps_gil;    /* a call was a short one */
-    host_port *ports;  /* inputs, then outputs */
-    PyObject **shapes; /* of the outputs: (shape, dtype); NULL: not asked for yet */
-} host_kernel;
-
-static host_kernel *kernel_of(PyObject *self)
-{
-    return (host_kernel *)(void *)self;
-}
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 /* numpy.empty and numpy.dtype, once; without NumPy there are no results, only out=. */
@@ -243,7 +225,7 @@ static PyObject *call_with(host_kernel *k, call_args *c, PyObject *const *args, 
 
 static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
-    host_kernel *const k = kernel_of(self);
+    host_kernel *const k = host_kernel_of(self);
     const uint32_t total = k->inputs + k->outputs;
     PyObject *result;
     call_args c = { NULL, NULL, NULL, 0 };
@@ -269,95 +251,10 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count
     return result;
 }
 
-/* --- what it tells of itself -------------------------------------------------------------------------------------- */
-/* ((name, dtype, shape), ...) */
-static PyObject *describe(const host_kernel *k, uint32_t begin, uint32_t count)
-{
-    PyObject *const rows = PyTuple_New((Py_ssize_t)count);
-    for (uint32_t i = 0; rows != NULL && i < count; i++) {
-        const host_port *const port = &k->ports[begin + i];
-        PyObject *const dtype =
-            port->takes_bool && port->is_output ? PyUnicode_FromString("bool") : host_type_text(port->dtype);
-        PyObject *const shape = host_numbers(port->rank, port->sizes);
-        PyObject *const row = dtype != NULL && shape != NULL ? Py_BuildValue("(zNN)", port->name, dtype, shape) : NULL;
-        if (row == NULL || PyTuple_SetItem(rows, (Py_ssize_t)i, row) < 0) {
-            Py_DECREF(rows);
-            return NULL;
-        }
-    }
-    return rows;
-}
-
-static PyObject *get_inputs(PyObject *self, void *unused)
-{
-    (void)unused;
-    return describe(kernel_of(self), 0, kernel_of(self)->inputs);
-}
-
-static PyObject *get_outputs(PyObject *self, void *unused)
-{
-    (void)unused;
-    return describe(kernel_of(self), kernel_of(self)->inputs, kernel_of(self)->outputs);
-}
-
-static PyObject *get_graph(PyObject *self, void *unused)
-{
-    (void)unused;
-    return Py_NewRef((PyObject *)kernel_of(self)->graph);
-}
-
-static PyObject *get_info(PyObject *self, void *unused)
-{
-    host_kernel *const k = kernel_of(self);
-    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    opjit_error error;
-    (void)unused;
-    if (opjit_kernel_get_info(k->kernel, &info, &error) != OPJIT_OK)
-        return host_raise(k->state, &error);
-    return Py_BuildValue(
-        "{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:O,s:O}", "name", info.name, "target", info.target, "level",
-        info.level == OPJIT_LEVEL_PEAK ? "peak" : "quick", "code_bytes", (unsigned long long)info.code_bytes,
-        "workspace_bytes", (unsigned long long)info.workspace_bytes, "bytes_read", (unsigned long long)info.bytes_read,
-        "bytes_written", (unsigned long long)info.bytes_written, "kept_bytes", (unsigned long long)info.kept_bytes,
-        "compile_ms", info.compile_ms, "from_disk", (info.flags & OPJIT_KERNEL_FROM_DISK) != 0 ? Py_True : Py_False,
-        "interpreted", (info.flags & OPJIT_KERNEL_INTERPRETED) != 0 ? Py_True : Py_False);
-}
-
-/* Texts and pictures are made in Python. */
-static PyObject *show(PyObject *self, const char *what)
-{
-    PyObject *const module = PyImport_ImportModule("opjit._show");
-    PyObject *const result = module != NULL ? PyObject_CallMethod(module, what, "O", self) : NULL;
-    Py_XDECREF(module);
-    return result;
-}
-
-static PyObject *get_text(PyObject *self, void *what)
-{
-    return show(self, what);
-}
-
-static PyObject *kernel_explain(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return show(self, "explain");
-}
-
-static PyObject *kernel_svg(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return show(self, "svg");
-}
-
-static PyObject *kernel_repr(PyObject *self)
-{
-    return show(self, "text");
-}
-
 /* --- type --------------------------------------------------------------------------------------------------------- */
 static void kernel_dealloc(PyObject *self)
 {
-    host_kernel *const k = kernel_of(self);
+    host_kernel *const k = host_kernel_of(self);
     PyTypeObject *const type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     opjit_kernel_release(k->kernel);
@@ -420,7 +317,7 @@ static void ports_of_graph(host_kernel *k, const host_graph *graph)
 PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)state->kernel_type, Py_tp_alloc);
-    host_kernel *const k = kernel_of(allocate((PyTypeObject *)state->kernel_type, 0));
+    host_kernel *const k = host_kernel_of(allocate((PyTypeObject *)state->kernel_type, 0));
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_error error;
     if (k == NULL) {
@@ -454,22 +351,6 @@ PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *g
     return NULL;
 }
 
-static PyMethodDef kernel_methods[] = {
-    { "explain", kernel_explain, METH_NOARGS, "explain() -> str: the IR after each pass, and how each loop is done" },
-    { "_repr_svg_", kernel_svg, METH_NOARGS, "What notebooks show: the graph, and what of the output is filled." },
-    { NULL, NULL, 0, NULL }
-};
-
-static PyGetSetDef kernel_fields[] = {
-    { "inputs", get_inputs, NULL, "((name, dtype, shape), ...): the arrays of a call, in order", NULL },
-    { "outputs", get_outputs, NULL, "((name, dtype, shape), ...): its results", NULL },
-    { "graph", get_graph, NULL, "The graph that it was compiled from", NULL },
-    { "info", get_info, NULL, "{\"name\": ..., \"target\": ...}: what opjit_kernel_info says", NULL },
-    { "ir", get_text, NULL, "opjit's IR as it goes to code generation", "ir" },
-    { "asm", get_text, NULL, "The assembly of the same code", "asm" },
-    { NULL, NULL, NULL, NULL, NULL }
-};
-
 static PyMemberDef kernel_members[] = {
     { "__vectorcalloffset__", T_PYSSIZET, offsetof(host_kernel, call), READONLY, NULL }, { NULL, 0, 0, 0, NULL }
 };
@@ -477,9 +358,9 @@ static PyMemberDef kernel_members[] = {
 static PyType_Slot kernel_slots[] = {
     { Py_tp_dealloc, kernel_dealloc },
     { Py_tp_call, PyVectorcall_Call },
-    { Py_tp_repr, kernel_repr },
-    { Py_tp_methods, kernel_methods },
-    { Py_tp_getset, kernel_fields },
+    { Py_tp_repr, host_kernel_repr },
+    { Py_tp_methods, host_kernel_methods },
+    { Py_tp_getset, host_kernel_fields },
     { Py_tp_members, kernel_members },
     { Py_tp_doc, "A compiled kernel.  kernel(a, b, out=y) runs it on arrays of anybody's, without copies; without out= "
                  "the results are new arrays.  Inputs may be given by name, several outputs are a tuple." },

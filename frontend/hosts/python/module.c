@@ -202,9 +202,29 @@ PyObject *host_operators(PyObject *module, PyObject *unused)
 }
 
 /* --- module ------------------------------------------------------------------------------------------------------- */
+/* Raises opjit.Error with what this CPU lacks. */
+static PyObject *module_runs_here(PyObject *module, PyObject *target)
+{
+    const char *const text = PyUnicode_AsUTF8AndSize(target, NULL);
+    opjit_error error;
+    if (text == NULL)
+        return NULL;
+    return opjit_target_runs_here(text, &error) == OPJIT_OK ? Py_NewRef(Py_None)
+                                                            : host_raise(PyModule_GetState(module), &error);
+}
+
+static PyObject *module_threads(PyObject *module, PyObject *unused)
+{
+    const host_state *const state = PyModule_GetState(module);
+    (void)unused;
+    return state->pool != NULL ? PyLong_FromUnsignedLong(state->pool_threads) : Py_NewRef(Py_None);
+}
+
 static PyMethodDef functions[] = {
     { "operators", host_operators, METH_NOARGS,
       "operators() -> ((name, formula, flags, ((field, kind, flags, values), ...)), ...): opjit/reflect.h's tables." },
+    { "runs_here", module_runs_here, METH_O, "runs_here(target): opjit.Error says what this CPU lacks." },
+    { "threads", module_threads, METH_NOARGS, "threads() -> what kernels of this process use, or None: no pool yet" },
     { NULL, NULL, 0, NULL }
 };
 

@@ -374,7 +374,7 @@ PyObject *host_graph_node(PyObject *self, PyObject *args)
     PyObject *inputs, *fields, *outputs, *result = NULL;
     const char *type, *name = NULL;
     if (keep != NULL && PyArg_ParseTuple(args, "sOO!O|z", &type, &inputs, &PyDict_Type, &fields, &outputs, &name))
-        result = add(graph, keep, type, inputs, fields, outputs, name);
+        result = host_graph_keep(graph, "node", args, add(graph, keep, type, inputs, fields, outputs, name));
     Py_XDECREF(keep);
     return result;
 }

@@ -2,6 +2,7 @@
 """Graphs and tensors that read like NumPy, over opjit._opjit.Graph, whose tensors are numbers."""
 from . import _opjit
 from ._arrays import content, dtype_name
+from ._pickle import build
 from ._show import stages as _stages
 
 _FLOATS = ("float32", "float16", "float64")
@@ -12,10 +13,11 @@ class Graph:
     kernel of those that are results.  The first operator that is refused raises opjit.Error, and the graph is no good
     any more.  One thread at a time."""
 
-    __slots__ = ("_core", "_inputs", "_outputs")
+    __slots__ = ("_core", "_inputs", "_outputs", "_counted")
 
     def __init__(self):
         self._core = _opjit.Graph()
+        self._counted = None
         self._inputs = set()
         self._outputs = None
 
@@ -42,6 +44,19 @@ class Graph:
         """The IR after each pass and how each loop will be done, as text; outputs are those of the last compile."""
         return _stages(self._core, "auto")
 
+    def _numbers(self):
+        """The handles in the order in which they were made, each with its number."""
+        steps = self._core.steps()
+        if self._counted is None or self._counted[0] != len(steps):
+            handles = (h for _, _, result in steps for h in (result if isinstance(result, tuple) else (result,)))
+            self._counted = len(steps), {h: n for n, h in enumerate(dict.fromkeys(handles))}
+        return self._counted[1]
+
+    def __reduce__(self):
+        numbers = self._numbers()
+        outputs = self._outputs and [(name, numbers[handle]) for name, handle in self._outputs]
+        return _copy_graph, (self._core.steps(), frozenset(self._inputs), outputs)
+
     def _compile(self, outputs, level, interpret, threads):
         row = [(name, tensor._handle) for name, tensor in outputs]
         if self._outputs is None:
@@ -51,6 +66,20 @@ class Graph:
         elif self._outputs != row:
             raise ValueError("the graph was compiled with other outputs: make another graph for these")
         return self._core.compile(level, interpret, threads)
+
+
+def _copy_graph(steps, inputs, outputs):
+    graph = Graph()
+    graph._core, handles = build(steps)
+    graph._inputs = set(inputs)
+    made = [handles[h] for h in dict.fromkeys(handles) if h is not None]
+    graph._outputs = outputs and [(name, made[number]) for name, number in outputs]
+    graph._counted = len(steps), {h: n for n, h in enumerate(made)}
+    return graph
+
+
+def _copy_tensor(graph, number):
+    return Tensor(graph, list(graph._numbers())[number])
 
 
 class Deferred:
@@ -137,6 +166,9 @@ class Tensor:
 
     def __init__(self, graph, handle):
         self._graph, self._handle = graph, handle
+
+    def __reduce__(self):
+        return _copy_tensor, (self._graph, self._graph._numbers()[self._handle])
 
     @property
     def graph(self):
