@@ -49,11 +49,12 @@ static void append_type(line *l, uint8_t code, uint32_t bits, uint32_t lanes, co
         append(l, " x %u", lanes);
 }
 
-void opjit_host_port(const opjit_kernel_info *info, uint32_t index, host_port *out)
+void opjit_host_elements(DML_TENSOR_DATA_TYPE type, uint8_t *code, uint8_t *bits)
 {
     static const struct {
         uint8_t code, bits;
     } types[] = {
+        [DML_TENSOR_DATA_TYPE_UNKNOWN] = { HOST_CODE_OTHER, 0 },
         [DML_TENSOR_DATA_TYPE_FLOAT32] = { HOST_CODE_FLOAT, 32 },
         [DML_TENSOR_DATA_TYPE_FLOAT16] = { HOST_CODE_FLOAT, 16 },
         [DML_TENSOR_DATA_TYPE_FLOAT64] = { HOST_CODE_FLOAT, 64 },
@@ -68,14 +69,20 @@ void opjit_host_port(const opjit_kernel_info *info, uint32_t index, host_port *o
         [DML_TENSOR_DATA_TYPE_UINT4] = { HOST_CODE_UINT, 4 },
         [DML_TENSOR_DATA_TYPE_INT4] = { HOST_CODE_INT, 4 },
     };
+    const uint32_t row = (uint32_t)type < sizeof types / sizeof *types ? (uint32_t)type : 0;
+    *code = types[row].code;
+    *bits = types[row].bits;
+}
+
+void opjit_host_port(const opjit_kernel_info *info, uint32_t index, host_port *out)
+{
     const opjit_buffer_info *const buffer = &info->buffers[index];
     *out = (host_port){ .name = opjit_kernel_buffer_name(info, index),
                         .dtype = (DML_TENSOR_DATA_TYPE)buffer->dtype,
-                        .code = types[buffer->dtype].code,
-                        .bits = types[buffer->dtype].bits,
                         .is_output = buffer->role == OPJIT_BUFFER_OUTPUT,
                         .rank = buffer->rank,
                         .bytes = buffer->bytes };
+    opjit_host_elements((DML_TENSOR_DATA_TYPE)buffer->dtype, &out->code, &out->bits);
     out->takes_bool = buffer->dtype == DML_TENSOR_DATA_TYPE_UINT8 && !out->is_output;
     for (uint32_t d = 0; d < 8; d++) {
         out->sizes[d] = (int64_t)buffer->sizes[d];

@@ -42,6 +42,8 @@ typedef struct host_port {
     uint64_t bytes;     /* of the memory that a call touches */
 } host_port;
 
+/* What DLPack calls elements of the type; HOST_CODE_OTHER for UNKNOWN. */
+void opjit_host_elements(DML_TENSOR_DATA_TYPE type, uint8_t *code, uint8_t *bits);
 /* Fills *out with buffer `index` of the kernel, an input or output. */
 void opjit_host_port(const opjit_kernel_info *info, uint32_t index, host_port *out);
 

@@ -66,10 +66,11 @@ typedef struct host_kernel {
     host_graph *graph; /* kept: its model has the weights */
     const opjit_executor *executor;
     uint32_t inputs, outputs;
-    bool keeps_gil;    /* a call was a short one */
-    bool interprets;   /* that was asked for */
-    host_port *ports;  /* inputs, then outputs */
-    PyObject **shapes; /* of the outputs: (shape, dtype); NULL: not asked for yet */
+    bool keeps_gil;     /* a call was a short one */
+    bool interprets;    /* that was asked for */
+    host_port *ports;   /* inputs, then outputs */
+    int64_t xla_handle; /* what XLA calls it; 0: nothing yet (xla.c) */
+    PyObject **shapes;  /* of the outputs: (shape, dtype); NULL: not asked for yet */
 } host_kernel;
 static inline host_kernel *host_kernel_of(PyObject *self)
 {
@@ -132,6 +133,12 @@ PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *g
 extern PyMethodDef host_kernel_methods[];
 extern PyGetSetDef host_kernel_fields[];
 PyObject *host_kernel_repr(PyObject *self);
+
+/* Kernel._xla(): the number that a program of XLA's calls it by, from now on for the process's life. */
+PyObject *host_kernel_xla(PyObject *self, PyObject *unused);
+PyObject *host_kernel_check(PyObject *self, PyObject *arrays);
+/* xla_handler() -> capsule: what XLA calls. */
+PyObject *host_xla_handler(PyObject *module, PyObject *unused);
 
 /* Opens a model: (source, dims, shapes, values, folder). */
 int host_graph_open(host_graph *graph, PyObject *args);

@@ -132,6 +132,8 @@ PyMethodDef host_kernel_methods[] = {
     { "__copy__", kernel_copy, METH_NOARGS, "The kernel itself, which never changes." },
     { "__deepcopy__", kernel_copy, METH_O, "The kernel itself, which never changes." },
     { "_state", kernel_state, METH_NOARGS, "_state() -> (image, target, level, interpreted, threads)" },
+    { "_xla", host_kernel_xla, METH_NOARGS, "_xla() -> the number that XLA's programs have for it" },
+    { "_check", host_kernel_check, METH_O, "_check(((dtype, shape), ...)): opjit.Error says which does not fit" },
     { NULL, NULL, 0, NULL }
 };
 
