@@ -55,6 +55,7 @@ typedef struct cg_info {
     bool seen;
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads;   /* depends on memory or an accumulator */
+    bool calls;   /* contains a mathematical function */
     bool outside; /* it is a load, a coordinate of which may be out of bounds unless a select guards it */
     bool guarded; /* contains such a load */
 } cg_info;
@@ -93,14 +94,14 @@ typedef struct cg_table {
 /* A loop that is being emitted. */
 typedef struct cg_loop {
     ir_ref var;
-    LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable returns it */
-    int64_t offset;         /* of the current copy: copy * lanes * step */
+    LLVMValueRef iv; /* the variable in lane 0 of copy 0: opjit_cg_variable returns it */
+    int64_t offset;  /* of the current copy: copy * lanes * step */
     int64_t step;
     const struct cg_plan *plan; /* NULL: the stage */
-    cg_table *table;        /* of what it stores, by its variable, where its plan has one */
-    uint32_t threads;       /* that take groups of iterations in turn; 1 unless the loop is distributed */
-    uint32_t scope;         /* id of the scope that spans all of its pieces */
-    LLVMValueRef slot;      /* the variable's memory, or NULL; iv is then the value that block `home` read there */
+    cg_table *table;            /* of what it stores, by its variable, where its plan has one */
+    uint32_t threads;           /* that take groups of iterations in turn; 1 unless the loop is distributed */
+    uint32_t scope;             /* id of the scope that spans all of its pieces */
+    LLVMValueRef slot;          /* the variable's memory, or NULL; iv is then the value that block `home` read there */
     LLVMBasicBlockRef home;
 } cg_loop;
 
@@ -111,11 +112,11 @@ typedef struct cg_acc {
     LLVMValueRef block;                          /* k of the last update, without the bits inside a block */
     ir_type type;                                /* of the values; arg kinds yield another type */
     bool blocked;                                /* k may leave the first block */
-    uint32_t held_count;            /* vectors that have all lanes in registers; 0: they are in memory */
-    LLVMValueRef held[CG_MAX_HELD]; /* these vectors now */
-    LLVMValueRef phis[CG_MAX_HELD]; /* and at the start of a round */
-    bool own;                       /* GPUs: it belongs to one thread */
-    bool apart;                     /* GPUs: thread l of the team has lane l */
+    uint32_t held_count;                         /* vectors that have all lanes in registers; 0: they are in memory */
+    LLVMValueRef held[CG_MAX_HELD];              /* these vectors now */
+    LLVMValueRef phis[CG_MAX_HELD];              /* and at the start of a round */
+    bool own;                                    /* GPUs: it belongs to one thread */
+    bool apart;                                  /* GPUs: thread l of the team has lane l */
 } cg_acc;
 
 /* An address that several accesses share: of the element with the coordinates `at`, where no node means 0. */
@@ -135,11 +136,11 @@ typedef struct cg_edge {
 /* A block of rows that is transposed in registers: the body of the loop over rows is emitted once for all of them, and
  * in it the body of the loop inside once per row. */
 typedef struct cg_transpose {
-    bool on;            /* in the body of the inner loop */
-    uint32_t loop;      /* over rows: index in f->loops */
+    bool on;       /* in the body of the inner loop */
+    uint32_t loop; /* over rows: index in f->loops */
     uint32_t rows;
-    uint32_t row_depth; /* of the scope of the current row; 0: all rows at once */
-    ir_ref lets;        /* the loop's first statement: lets up to the inner loop */
+    uint32_t row_depth;   /* of the scope of the current row; 0: all rows at once */
+    ir_ref lets;          /* the loop's first statement: lets up to the inner loop */
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_transpose;
 
@@ -171,47 +172,47 @@ typedef struct cg_constant {
  * the piece around it into memory of the caller, who then changes what differs; cg_piece_end returns to that piece. */
 typedef struct cg_piece {
     struct cg_piece *outer;
-    uint32_t copy_scope;  /* depth of the innermost scope that spans a whole copy of a loop's body */
-    uint32_t loop_scope;  /* depth of the scope that spans all copies */
-    uint32_t place_scope; /* the same, of all rows of a transposed block */
-    uint32_t lanes;       /* 1: scalar */
-    uint32_t copies;      /* of the body in it, one after the other */
-    uint32_t vec;         /* if lanes > 1, the vectorised loop: index in f->loops */
-    uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
-    LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
-    LLVMValueRef sure;    /* i1: whether all of them are (of a remainder, the first `rest`), where it is all or none;
+    uint32_t copy_scope;     /* depth of the innermost scope that spans a whole copy of a loop's body */
+    uint32_t loop_scope;     /* depth of the scope that spans all copies */
+    uint32_t place_scope;    /* the same, of all rows of a transposed block */
+    uint32_t lanes;          /* 1: scalar */
+    uint32_t copies;         /* of the body in it, one after the other */
+    uint32_t vec;            /* if lanes > 1, the vectorised loop: index in f->loops */
+    uint32_t lane_bits;      /* width of the elements that the vectorised loop works on */
+    LLVMValueRef mask;       /* lanes that are evaluated; NULL: all */
+    LLVMValueRef sure;       /* i1: whether all of them are (of a remainder, the first `rest`), where it is all or none;
                              NULL: it is not, or there is no mask */
-    int64_t rest;         /* lanes of one more, masked copy after the copies; 0: none */
-    bool tail;            /* mask covers the end of a loop: lanes after it are not iterations */
-    bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */
-    bool aligned;         /* it begins where the store's memory has a whole vector */
-    bool binade;          /* the numbers that it stores as halves lie between two adjacent powers of two */
-    bool apart;           /* GPUs: each thread of the team has iterations of its own */
-    LLVMValueRef growth;  /* in a binade: what their bits grow by from one vector to the CG_CHAINS-th after it */
-    LLVMValueRef distance; /* iterations from one of two places to the other; NULL: there is one only */
-    LLVMValueRef other_iv; /* of the other place */
+    int64_t rest;            /* lanes of one more, masked copy after the copies; 0: none */
+    bool tail;               /* mask covers the end of a loop: lanes after it are not iterations */
+    bool shifted;            /* it begins anywhere, not at whole vectors from the loop's begin */
+    bool aligned;            /* it begins where the store's memory has a whole vector */
+    bool binade;             /* the numbers that it stores as halves lie between two adjacent powers of two */
+    bool apart;              /* GPUs: each thread of the team has iterations of its own */
+    LLVMValueRef growth;     /* in a binade: what their bits grow by from one vector to the CG_CHAINS-th after it */
+    LLVMValueRef distance;   /* iterations from one of two places to the other; NULL: there is one only */
+    LLVMValueRef other_iv;   /* of the other place */
     LLVMBasicBlockRef early; /* an earlier block in which its scalars should be computed; NULL: none */
-    cg_edge *edge;        /* keeps stores instead of emitting them; NULL: they are emitted */
+    cg_edge *edge;           /* keeps stores instead of emitting them; NULL: they are emitted */
     cg_transpose block;
-    LLVMValueRef ahead;   /* address that is read ahead (reads.c) beside the copy that stores at ahead_at */
-    uint64_t ahead_at;    /* bytes after the first copy */
+    LLVMValueRef ahead;       /* address that is read ahead (reads.c) beside the copy that stores at ahead_at */
+    uint64_t ahead_at;        /* bytes after the first copy */
     LLVMValueRef ahead_group; /* i64: where the group of copies begins to store for which the address was computed */
 } cg_piece;
 
 typedef struct cg_func {
-    const ir_func *ir;         /* of this stage only */
-    const bool *aliased;       /* by tensor: an output of any stage shares its memory, or may */
-    const ir_ref *nodes;       /* by node: its number in the function that the stage is taken from; for texts */
-    bool by_table;             /* the first argument has a pointer for each tensor: other stages have this code, too */
+    const ir_func *ir;   /* of this stage only */
+    const bool *aliased; /* by tensor: an output of any stage shares its memory, or may */
+    const ir_ref *nodes; /* by node: its number in the function that the stage is taken from; for texts */
+    bool by_table;       /* the first argument has a pointer for each tensor: other stages have this code, too */
     const rt_target *target;
     const cg_target *cpu;
     rt_arena *arena;
     opjit_error *error;
     LLVMContextRef llvm;
     LLVMModuleRef module;
-    LLVMValueRef (*op)(struct cg_func *f, ir_ref node);   /* opjit_cg_op, which opjit_cg_emit doesn't know */
+    LLVMValueRef (*op)(struct cg_func *f, ir_ref node);    /* opjit_cg_op, which opjit_cg_emit doesn't know */
     void (*put_loop)(struct cg_func *f, ir_ref statement); /* opjit_cg_for, which opjit_cg_block doesn't know */
-    LLVMBuilderRef b;     /* where code goes */
+    LLVMBuilderRef b;                                      /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
     LLVMValueRef fn;
     struct {
@@ -219,46 +220,46 @@ typedef struct cg_func {
     } type;
     const struct cg_traits *traits;
     struct cg_stage_plan *stage;
-    struct cg_plan **plans;    /* by node: of loops */
+    struct cg_plan **plans; /* by node: of loops */
     const struct cg_plan *first_plan;
     cg_info *info;             /* by node */
     cg_entry *cache[CG_SLOTS]; /* by node */
     cg_entry *own[CG_SLOTS];   /* of the current copy: equals cache unless copies are emitted side by side */
     cg_entry *sides[CG_MAX_SIDE_BY_SIDE][CG_SLOTS];
-    ir_ref *order;             /* nodes of one statement, operands first, where copies are emitted side by side */
-    uint32_t orders;           /* that were made so far */
-    cg_acc *accs;              /* by node */
-    LLVMValueRef *bases;       /* by tensor */
-    LLVMValueRef *params;      /* by parameter */
-    cg_row rows[CG_MAX_ROWS];  /* the latest ones */
+    ir_ref *order;            /* nodes of one statement, operands first, where copies are emitted side by side */
+    uint32_t orders;          /* that were made so far */
+    cg_acc *accs;             /* by node */
+    LLVMValueRef *bases;      /* by tensor */
+    LLVMValueRef *params;     /* by parameter */
+    cg_row rows[CG_MAX_ROWS]; /* the latest ones */
     uint32_t row_count;
     cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
     uint32_t constant_count;
-    cg_piece root, *piece;     /* the piece around all others; the innermost one */
+    cg_piece root, *piece; /* the piece around all others; the innermost one */
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
-    bool streams;        /* a loop of the stage stores around the caches */
-    LLVMValueRef nowhere; /* memory for an element that must not be stored */
+    bool streams;                    /* a loop of the stage stores around the caches */
+    LLVMValueRef nowhere;            /* memory for an element that must not be stored */
     cg_entry *other_cache[CG_SLOTS]; /* what is remembered at the other one of two places */
-    LLVMValueRef rows_apart; /* of the stage, from one to the other, if it does two rows at a time; else NULL */
-    ir_ref head;         /* the only HEAD of the stage; 0: none or several */
+    LLVMValueRef rows_apart;         /* of the stage, from one to the other, if it does two rows at a time; else NULL */
+    ir_ref head;                     /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
-    LLVMValueRef line;   /* memory for a line that two iterations share */
-    ir_launch launch;    /* GPUs: of this stage */
-    uint32_t buffer_count; /* arguments that are buffers */
+    LLVMValueRef line;           /* memory for a line that two iterations share */
+    ir_launch launch;            /* GPUs: of this stage */
+    uint32_t buffer_count;       /* arguments that are buffers */
     LLVMValueRef *constant_data; /* constant buffers, if they are in the module; NULL: they are arguments */
     LLVMValueRef thread, team_in_block, team_number; /* i64: of the team, the block, the grid */
     LLVMValueRef scratch, block_memory; /* addresses: of the team's scratch, of the block's shared memory */
-    LLVMValueRef exchange; /* shared memory through which a team's threads exchange values, if any */
-    LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
-    struct cg_tiles *tiles; /* of the module: that it calls (hold/hold.h) */
-    bool fence;          /* a non-temporal store was emitted */
-    bool peak;           /* level */
-    bool failed;         /* out of memory */
-    bool accumulates;    /* allocas that a pass should turn into registers */
-    bool vectors;        /* vectors of more than one lane were emitted */
-    bool rounds;         /* a loop was emitted */
+    LLVMValueRef exchange;              /* shared memory through which a team's threads exchange values, if any */
+    LLVMValueRef first[8];              /* thread times 2, 4, 8, ...: by logarithm */
+    struct cg_tiles *tiles;             /* of the module: that it calls (softops/kept.h) */
+    bool fence;                         /* a non-temporal store was emitted */
+    bool peak;                          /* level */
+    bool failed;                        /* out of memory */
+    bool accumulates;                   /* allocas that a pass should turn into registers */
+    bool vectors;                       /* vectors of more than one lane were emitted */
+    bool rounds;                        /* a loop was emitted */
 } cg_func;
 
 static inline void cg_piece_begin(cg_func *f, cg_piece *own)
@@ -285,7 +286,7 @@ LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes); /* retu
 LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);               /* floats as integers of their width */
 LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);              /* i32, i64 as floats of their width */
 LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed);
-LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane); /* of a scalar: itself */
+LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane);  /* of a scalar: itself */
 LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v); /* all lanes: and (all), else or */
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
 /* An intrinsic overloaded on the type of its first argument (and, if it names two, on pointer). */
@@ -325,7 +326,7 @@ bool opjit_cg_is_rest(const cg_func *f);
 /* The vector at pointer in the lanes of mask, those of `other` elsewhere; align: of pointer, in bytes. */
 LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,
                                  uint32_t align);
-void opjit_cg_forget_kept(cg_func *f); /* they must be read from memory again */
+void opjit_cg_forget_kept(cg_func *f);                   /* they must be read from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
 /* The address of a window: for each lane of all copies an integer of f->piece->lane_bits, all ones where `lane op d`
@@ -366,7 +367,7 @@ void opjit_cg_soft_close(cg_func *f, const char *version);
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
-LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node); /* ops.c: the node anew */
+LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node);   /* ops.c: the node anew */
 bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
 /* index.c */
 LLVMValueRef opjit_cg_variable(cg_func *f, cg_loop *loop);
@@ -374,14 +375,14 @@ LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);       /* an index operatio
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an index in vectors */
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
 LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node);
-LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                           /* ELEM */
+LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);    /* ELEM */
 LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* ELEM as halves, if a round is in one binade */
 /* Integers that grow by the same amount per lane, modulo their width: sums and products of ELEM.  NULL: not one. */
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
 /* As opjit_ir_turns_add, with the survey's knowledge of what depends on var. */
 bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io);
-LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
+LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node); /* lane 0 of copy 0, as i64 */
 /* Before a loop: emits what ELEM makes of an index that moves with the loop's variable, except for that variable. */
 void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes);
 /* The remainder of an index expression modulo m, if it is the same for all iterations. */
@@ -413,8 +414,8 @@ void opjit_cg_block(cg_func *f, ir_ref first);
 /* Emits the block of a vectorised loop for all copies, each operation of one copy after that of the previous one: while
  * one copy waits for itself, others proceed.  `abreast` of them at a time, of CG_MAX_SIDE_BY_SIDE at most.  false: no
  * memory. */
-bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast);   /* stmt.c */
-void opjit_cg_for(cg_func *f, ir_ref statement); /* stores/loop.c */
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast); /* stmt.c */
+void opjit_cg_for(cg_func *f, ir_ref statement);                                         /* stores/loop.c */
 /* copies.c: a piece for the first lanes alone, as many as the vector `count` has in each lane. */
 void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
@@ -444,9 +445,8 @@ ir_ref opjit_cg_half_index(const cg_func *f, ir_ref value, ir_ref var, int64_t *
 ir_ref opjit_cg_short_index(const cg_func *f, ir_ref value, ir_ref var, bool *is_signed);
 /* cast f16 (elem f32 x) if all lanes of x are short integers, which the target converts; else NULL. */
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
-void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
-                    uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
-void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
+void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes); /* expr.c: what loops[loop] leaves */
+void opjit_cg_acc(cg_func *f, ir_ref statement);                              /* accumulator.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
 /* held.c: whether the body's accumulators can be in registers from hold_load to hold_store, which are emitted before
  * and after a loop, or at the start and end of a round.  The loop begins at lo; its rounds are `size` iterations in
@@ -494,7 +494,7 @@ opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
 /* Whether the tensor shows an input whose memory an output of any stage may share. */
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
-void opjit_cg_attributes(cg_func *f, LLVMValueRef fn); /* attributes.c */
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);                   /* attributes.c */
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
 
 #endif

@@ -356,6 +356,7 @@ typedef struct ir_pass_env {
     const ir_tiles *tiles;  /* tests: all products of matrices, cut like this; NULL: as suits the target */
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
     bool masks_absorb;
+    bool calls_math;        /* mathematical functions stay ops: code generation calls functions for them */
     bool once;              /* what depends on constants alone is made once, and kept with the kernel (CPUs) */
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */

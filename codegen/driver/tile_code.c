@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_code.c - the code of tiles (hold/hold.h).  A tile needs LLVM's level less, whose register allocator keeps its
- * registers, and takes longer to compile than the rest of its kernel at quick.  So the tiles of a module are a module
- * of their own, and their code, which refers to nothing, becomes the functions' bytes in the module that calls them.
- * The latest ones are kept for the process: kernels of other shapes have equal tiles. */
+/* tile_code.c - the code of tiles and of mathematical functions (hold/hold.h).  A tile needs LLVM's level less, whose
+ * register allocator keeps its registers, and takes longer to compile than the rest of its kernel at quick.  So the
+ * tiles of a module are a module of their own, and their code, which refers to nothing, becomes the functions' bytes in
+ * the module that calls them.  Functions have constants behind their instructions, so each is a module.  The latest
+ * ones are kept for the process: kernels of other shapes have equal tiles. */
 #include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
@@ -76,8 +77,8 @@ enum { MOST_TOGETHER = 16 }; /* tiles of a module: so much is compiled before th
 typedef struct batch {
     const codegen_request *request;
     const cg_target *cpu;
-    const cg_tile_made *tile[MOST_TOGETHER];
-    flat *code[MOST_TOGETHER]; /* empty */
+    const cg_made *tile[MOST_TOGETHER];
+    flat *code[MOST_TOGETHER];                         /* empty */
     uint64_t begin[MOST_TOGETHER], end[MOST_TOGETHER]; /* in the module's code */
     uint32_t count;
 } batch;
@@ -105,10 +106,16 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
         f.peak = true;
         f.piece = &f.root;
         snprintf(name, sizeof(name), "tile%u", i);
-        f.fn = LLVMAddFunction(m->module, name, LLVMFunctionType(f.type.none, &f.type.ptr, 1, 0));
+        const cg_made *made = b->tile[i];
+        f.fn = LLVMAddFunction(m->module, name,
+                               made->tile ? LLVMFunctionType(f.type.none, &f.type.ptr, 1, 0)
+                                          : opjit_cg_math_type(&f, &made->math));
         LLVMSetAlignment(f.fn, LINE);
         opjit_cg_attributes(&f, f.fn);
-        opjit_cg_tile_body(&f, &b->tile[i]->tile);
+        if (made->tile)
+            opjit_cg_tile_body(&f, made->tile);
+        else
+            opjit_cg_math_body(&f, &made->math);
         if (f.failed)
             return opjit_rt_no_memory(error);
     }
@@ -133,7 +140,7 @@ static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_err
             continue;
         const uint64_t end = refers ? all.bytes.size : b->end[i];
         opjit_rt_bytes_append(&b->code[i]->bytes, all.bytes.data + b->begin[i], end - b->begin[i]);
-        b->code[i]->align = refers ? PAGE : LINE;
+        b->code[i]->align = refers && b->cpu->by_page ? PAGE : LINE;
     }
     opjit_rt_bytes_free(&all.bytes);
     return status;
@@ -176,7 +183,7 @@ static opjit_status compile(batch *b, opjit_error *error)
 
 /* --- in the module that calls them -------------------------------------------------------------------------------- */
 
-static void put_tile(const cg_tile_made *tile, const flat *code, const cg_llvm *m, const cg_target *cpu)
+static void put_tile(const cg_made *tile, const flat *code, const cg_llvm *m, const cg_target *cpu)
 {
     cg_func f = opjit_cg_llvm_function(m, cpu, tile->target);
     LLVMValueRef bytes = LLVMConstStringInContext2(m->context, (const char *)code->bytes.data, code->bytes.size, 1);
@@ -192,10 +199,11 @@ static void put_tile(const cg_tile_made *tile, const flat *code, const cg_llvm *
 static opjit_status find_code(const cg_tiles *tiles, flat *code, batch *b, opjit_error *error)
 {
     uint32_t i = 0;
-    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next, i++) {
+    for (const cg_made *tile = tiles->first; tile; tile = tile->next, i++) {
         if (recall(&tile->hash, &code[i]))
             continue;
-        if (b->count == MOST_TOGETHER || (b->count > 0 && b->tile[0]->target != tile->target))
+        const bool alone = !tile->tile || (b->count > 0 && !b->tile[0]->tile); /* math has constants */
+        if (b->count == MOST_TOGETHER || (b->count > 0 && (alone || b->tile[0]->target != tile->target)))
             TRY(compile(b, error));
         b->tile[b->count] = tile;
         b->code[b->count++] = &code[i];
@@ -208,7 +216,7 @@ opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_targ
 {
     batch b = { .request = request, .cpu = cpu };
     uint32_t count = 0, i = 0;
-    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next)
+    for (const cg_made *tile = tiles->first; tile; tile = tile->next)
         count++;
     flat *code = count > 0 ? ARENA_ARRAY(tiles->arena, flat, count) : NULL;
     if (count > 0 && !code)
@@ -220,7 +228,7 @@ opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_targ
         if (code[i].bytes.failed && status == OPJIT_OK)
             status = opjit_rt_no_memory(error);
     i = 0;
-    for (const cg_tile_made *tile = tiles->first; tile && status == OPJIT_OK; tile = tile->next)
+    for (const cg_made *tile = tiles->first; tile && status == OPJIT_OK; tile = tile->next)
         put_tile(tile, &code[i++], m, cpu);
     for (i = 0; i < count; i++)
         opjit_rt_bytes_free(&code[i].bytes);

@@ -2,6 +2,7 @@
 /* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
+#include "codegen/softops/kept.h"
 
 /* --- leaves ------------------------------------------------------------------------------------------------------- */
 
@@ -167,13 +168,6 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_SIN_FAR:
     case IR_COS_FAR:
     case IR_TAN_FAR: return emit_arith(f, node);
-    case IR_EQ:
-    case IR_NE:
-    case IR_LT:
-    case IR_LE: return emit_compare(f, node);
-    case IR_CAST:
-    case IR_BITS: return emit_unary(f, node);
-    case IR_SELECT: return emit_select(f, node);
     case IR_EXP:
     case IR_EXPM1:
     case IR_LOG:
@@ -192,7 +186,14 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_ATANH:
     case IR_ERF:
     case IR_POW:
-    case IR_ATAN2:
+    case IR_ATAN2: return opjit_cg_math(f, node);
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: return emit_compare(f, node);
+    case IR_CAST:
+    case IR_BITS: return emit_unary(f, node);
+    case IR_SELECT: return emit_select(f, node);
     case IR_PAIR: /* an update's */
     case IR_OP_NONE:
     case IR_DEF:
@@ -205,7 +206,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_UPD:
     case IR_STORE:
     case IR_SYNC:
-    case IR_OP_COUNT: break; /* rewritten by pass expand, or not expressions: the survey refuses them */
+    case IR_OP_COUNT: break; /* not expressions: the survey refuses them */
     }
     return LLVMGetPoison(f->type.i64);
 }

@@ -125,6 +125,8 @@ static bool has_memory(const planner *p, uint32_t tensor)
     return ir_is_element(t->type) && role != IR_VALUE && role != IR_VIEW;
 }
 
+enum { MATH_WEIGHT = 40 }; /* nodes of a mathematical function's sequence, at least */
+
 static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
 {
     const ir_func *ir = p->f->ir;
@@ -135,7 +137,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
     if (depth == 0)
         return opjit_rt_refuse(p->f->error, OPJIT_LIMIT, "{!codegen}an {expression} is more than %d operations deep",
                                CG_MAX_DEPTH);
-    uint64_t weight = 1;
+    uint64_t weight = (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 ? MATH_WEIGHT : 1;
     const bool load = n->op == IR_LOAD && opjit_ir_in_bounds(ir, node);
     for (uint32_t i = 0; i < n->count; i++) {
         const ir_ref operand = ir_operand(ir, node, i);
@@ -148,8 +150,10 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         info->fresh |= o->fresh;
         info->loads |= o->loads;
         info->guarded |= o->guarded;
+        info->calls |= o->calls;
         weight += o->weight;
     }
+    info->calls |= (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
     plan_leaf(p, node, info);
     if (n->op == IR_HEAD)
         p->f->head = p->f->head_count++ == 0 ? node : 0;

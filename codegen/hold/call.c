@@ -4,44 +4,16 @@
 #include "codegen/hold/hold.h"
 #include "codegen/plan.h"
 
-#include <string.h>
-
-/* Everything that a tile's code depends on. */
-static rt_hash hash_of(const cg_func *f, const cg_tile *t)
+/* Its function in this module. */
+static LLVMValueRef tile_function(cg_func *f, const cg_tile *t)
 {
-    struct {
-        rt_hash tile;
-        uint64_t features;
-        uint32_t arch, level, vector_bytes, unused;
-        char tune[sizeof f->target->tune];
-    } all;
-    memset(&all, 0, sizeof all);
-    all.tile = opjit_rt_hash(t, sizeof *t);
-    all.features = f->target->features;
-    all.arch = (uint32_t)f->target->arch;
-    all.level = f->target->level;
-    all.vector_bytes = f->target->vector_bytes;
-    memcpy(all.tune, f->target->tune, sizeof all.tune);
-    return opjit_rt_hash(&all, sizeof all);
-}
-
-/* Its function in this module, which gets its code when the module is complete (driver/tile_code.c). */
-static LLVMValueRef function_of(cg_func *f, const cg_tile *t)
-{
-    char name[] = "hold.0123456789abcdef";
-    const rt_hash hash = hash_of(f, t);
-    opjit_rt_hex(hash.lo, 16, name + strlen("hold."));
-    LLVMValueRef fn = LLVMGetNamedFunction(f->module, name);
-    if (fn)
-        return fn;
-    fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.none, &f->type.ptr, 1, 0));
-    cg_tile_made *made = ARENA_NEW(f->tiles->arena, cg_tile_made);
+    cg_made *made;
+    LLVMTypeRef type = LLVMFunctionType(f->type.none, &f->type.ptr, 1, 0);
+    LLVMValueRef fn = opjit_cg_kept_function(f, "hold", t, sizeof *t, type, &made);
     if (made) {
-        *made = (cg_tile_made){ .next = f->tiles->first, .fn = fn, .target = f->target, .hash = hash };
-        memcpy(&made->tile, t, sizeof *t);
-        f->tiles->first = made;
+        made->tile = opjit_rt_arena_copy(f->tiles->arena, t, 1, sizeof *t);
+        f->failed = f->failed || !made->tile;
     }
-    f->failed = f->failed || !made;
     return fn;
 }
 
@@ -108,6 +80,6 @@ void opjit_cg_put_tile(cg_func *f, const cg_plan *loop)
         LLVMValueRef v = argument(f, plan, &plan->arg[i], lo, hi);
         LLVMBuildStore(f->b, v, opjit_cg_offset(f, f->type.i64, words, opjit_cg_number(f, 64, 1, i)));
     }
-    LLVMValueRef fn = function_of(f, &plan->tile);
+    LLVMValueRef fn = tile_function(f, &plan->tile);
     LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, &words, 1, "");
 }

@@ -10,6 +10,7 @@
 #define OPJIT_CODEGEN_HOLD_HOLD_H
 
 #include "codegen/cg.h"
+#include "codegen/softops/kept.h"
 
 enum {
     CG_TILE_LOOPS = 16,
@@ -82,10 +83,10 @@ typedef struct cg_tile_step {
 typedef enum cg_tile_part { CG_TILE_BEGIN, CG_TILE_BODY, CG_TILE_END, CG_TILE_PARTS } cg_tile_part;
 
 typedef struct cg_tile {
-    uint64_t starts;                /* registers that the loops before the held one set */
-    uint32_t part[CG_TILE_PARTS];   /* the first step of each, + 1 */
-    uint32_t choice;                /* node + 1 of an argument: END is emitted twice, for each of its values; 0: once */
-    uint32_t stays;                 /* the registers are stored to their memory at the end */
+    uint64_t starts;              /* registers that the loops before the held one set */
+    uint32_t part[CG_TILE_PARTS]; /* the first step of each, + 1 */
+    uint32_t choice;              /* node + 1 of an argument: END is emitted twice, for each of its values; 0: once */
+    uint32_t stays;               /* the registers are stored to their memory at the end */
     uint32_t loops, registers, accesses, nodes, steps, args, remembered;
     uint32_t row[CG_TILE_ACCESSES]; /* where rows of an access are remembered */
     cg_tile_loop loop[CG_TILE_LOOPS];
@@ -124,8 +125,8 @@ typedef enum cg_tile_pass {
 
 typedef struct cg_tile_arg {
     cg_tile_pass kind;
-    uint32_t tensor;           /* BASE */
-    ir_ref node;               /* VALUE: the expression; ADDRESS: the load or store */
+    uint32_t tensor; /* BASE */
+    ir_ref node;     /* VALUE: the expression; ADDRESS: the load or store */
     int64_t number;
     int64_t at[CG_TILE_LOOPS]; /* ADDRESS: values of the loops' variables, the held one's counted from its start */
 } cg_tile_arg;
@@ -142,7 +143,7 @@ typedef struct cg_tile_plan {
     cg_tile_arg arg[CG_TILE_ARGS];
     cg_tile_held held[CG_TILE_TENSORS];
     uint32_t held_count;
-    uint32_t before, after; /* loops before and after the held one that belong to it */
+    uint32_t before, after;    /* loops before and after the held one that belong to it */
     struct cg_tile_plan *next; /* of the stage */
 } cg_tile_plan;
 
@@ -152,14 +153,14 @@ bool opjit_cg_find_tiles(cg_func *f, ir_ref stage);
 typedef struct cg_tile_builder {
     cg_func *f;
     cg_tile_plan *plan;
-    cg_tile_plan *before;   /* as it was, to return to */
-    uint32_t depth;         /* loops around the tile */
-    uint32_t arms;          /* selects around the current expression */
+    cg_tile_plan *before; /* as it was, to return to */
+    uint32_t depth;       /* loops around the tile */
+    uint32_t arms;        /* selects around the current expression */
     cg_tile_part part;
     uint32_t stored[CG_TILE_TENSORS], stored_count; /* tensors whose memory the held loop stores */
-    uint32_t nest[CG_TILE_LOOPS], nest_count; /* the tile's loops around the current statement */
-    uint32_t *number;       /* by node of the IR: that in the tile + 1, if valid */
-    ir_ref of[CG_TILE_NODES]; /* the inverse */
+    uint32_t nest[CG_TILE_LOOPS], nest_count;       /* the tile's loops around the current statement */
+    uint32_t *number;                               /* by node of the IR: that in the tile + 1, if valid */
+    ir_ref of[CG_TILE_NODES];                       /* the inverse */
     cg_tile_part part_of[CG_TILE_NODES];
 } cg_tile_builder;
 /* build.c.  begin: makes the record of the held loop; false: it can't be a tile, and is emitted like any other loop.
@@ -215,20 +216,5 @@ void opjit_cg_put_tile(cg_func *f, const struct cg_plan *plan);
 void opjit_cg_tile_body(cg_func *f, const cg_tile *t);
 /* Appends what a plan says of it. */
 void opjit_cg_tile_text(const cg_tile_plan *plan, rt_bytes *out);
-
-/* --- of a module -------------------------------------------------------------------------------------------------- */
-/* A function that is called and has no code yet. */
-typedef struct cg_tile_made {
-    struct cg_tile_made *next;
-    LLVMValueRef fn;
-    const rt_target *target;
-    rt_hash hash; /* of the record and all of the target that code depends on */
-    cg_tile tile;
-} cg_tile_made;
-
-typedef struct cg_tiles {
-    rt_arena *arena; /* lives as long as the module */
-    cg_tile_made *first;
-} cg_tiles;
 
 #endif

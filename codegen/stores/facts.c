@@ -26,6 +26,16 @@ static bool has_arithmetic(const ir_func *ir, ir_ref first)
            value->op != IR_CONST && value->op != IR_GET;
 }
 
+/* Whether a mathematical function is called in it. */
+static bool has_calls(const cg_func *f, ir_ref first)
+{
+    bool calls = false;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
+        for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
+            calls = calls || f->info[ir_operand(f->ir, s, i)].calls;
+    return calls;
+}
+
 /* The width of the widest element that the loop stores or accumulates. */
 static uint32_t data_bits(const ir_func *ir, ir_ref first)
 {
@@ -137,6 +147,7 @@ void opjit_cg_find_facts(const cg_func *f, ir_ref around, ir_ref loop, uint32_t 
     is->bits = data_bits(f->ir, n->body);
     is->arithmetic = has_arithmetic(f->ir, n->body);
     is->distributed = (n->flags & IR_FOR_DISTRIBUTE) != 0;
+    is->calls = has_calls(f, n->body);
     is->updates = ir_at(f->ir, n->body)->op == IR_UPD;
     is->nontemporal = (n->flags & IR_FOR_NT) != 0;
     is->maskable = vectors && is_maskable(f, n);

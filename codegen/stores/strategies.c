@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategies.c - the table of strategies, and the planner, which takes the first one that applies to a loop.  A new
  * strategy is a row here, its functions, and a file in tests/golden/plan (README.md: "Adding a store strategy"). */
-#include "codegen/stores/names.h"
-#include "codegen/stores/pieces.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/hold/hold.h"
+#include "codegen/stores/names.h"
+#include "codegen/stores/pieces.h"
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
 
@@ -143,7 +143,7 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 static uint32_t find_abreast(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    if (plan->table || is->in_block || is->lanes < 2)
+    if (plan->table || is->in_block || is->lanes < 2 || is->calls)
         return 0;
     return !f->peak && ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
 }

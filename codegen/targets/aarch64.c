@@ -50,6 +50,7 @@ const cg_target opjit_cg_target_aarch64 = {
     .setup = setup,
     .legal = legal,
     .masked = masked,
+    .by_page = true,
     .orders_zeros = true,
     .vscale = vscale,
 };

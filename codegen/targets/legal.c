@@ -97,6 +97,8 @@ const cg_target *opjit_cg_target_find(rt_arch arch)
 
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type)
 {
+    if ((opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0)
+        return !cpu->grid && opjit_rt_target_calls_math(target) ? CG_CALLED : CG_REFUSED;
     const cg_legal *row = find(cpu->legal, op, type);
     if (!row && cpu->grid)
         row = find(gpu, op, type);

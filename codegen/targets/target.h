@@ -88,6 +88,7 @@ typedef struct cg_target {
      * x; lanes of NaN stay. */
     LLVMValueRef (*limit)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
+    bool by_page;      /* code addresses constants by their place in a page */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
     /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another
      * compiler's input.  Only one compile runs at a time, and pack may ask for it to be repeated. */
@@ -101,7 +102,7 @@ const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
     opjit_cg_target_amdgpu, opjit_cg_target_spirv;
 
-/* legal.c */
+/* legal.c.  Mathematical functions are called, or refused: pass expand has made sequences of them. */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
 
 #endif

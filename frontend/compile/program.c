@@ -450,6 +450,8 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
                        .env = { .target = options->target,
                                 .verify = options->verify,
                                 .cancel = options->cancel,
+                                .calls_math = options->level == OPJIT_LEVEL_QUICK && options->target != NULL &&
+                                              opjit_rt_target_calls_math(options->target),
                                 .once = options->once && graph->parts == NULL,
                                 .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
                                 .trace = trace,

@@ -47,3 +47,20 @@ val opjit_ir_math(math *m, ir_op op, val x, val y)
     const val out = f->unary ? f->unary(m, grade, x) : f->binary(m, grade, x, y);
     return m_cast(m, type, type == IR_F16 ? m_cast(m, IR_F32, out) : out);
 }
+
+bool opjit_ir_math_is_below(const ir_func *f, ir_op op, ir_ref x)
+{
+    const ir_node *n = ir_at(f, x);
+    if (op != IR_EXP)
+        return false;
+    if (n->op == IR_NEG)
+        return ir_at(f, ir_operand(f, x, 0))->op == IR_ABS;
+    if (n->op != IR_MIN)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_node *c = ir_at(f, ir_operand(f, x, i));
+        if (c->op == IR_CONST && c->imm == 0)
+            return true;
+    }
+    return false;
+}

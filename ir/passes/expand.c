@@ -26,7 +26,10 @@ typedef struct operand_tree {
     tree_node *nodes; /* in the order of seen */
 } operand_tree;
 
-static tree_node *in_tree(const operand_tree *t, ir_ref r) { return &t->nodes[opjit_ir_reach_place(&t->seen, r)]; }
+static tree_node *in_tree(const operand_tree *t, ir_ref r)
+{
+    return &t->nodes[opjit_ir_reach_place(&t->seen, r)];
+}
 
 static bool is_math(const ir_func *f, ir_ref r)
 {
@@ -70,26 +73,10 @@ static ir_ref emit_step(expander *e, const ir_ref *nodes, uint32_t i, const ir_r
     return opjit_ir_expr(e->f, (ir_op)step->op, (ir_type)step->type, step->count, operands);
 }
 
-/* Whether it is at most 0, or a NaN, by its form: -|x|, or the minimum of something and 0. */
-static bool is_at_most_zero(const ir_func *f, ir_ref x)
-{
-    const ir_node *n = ir_at(f, x);
-    if (n->op == IR_NEG)
-        return ir_at(f, ir_operand(f, x, 0))->op == IR_ABS;
-    if (n->op != IR_MIN)
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const ir_node *c = ir_at(f, ir_operand(f, x, i));
-        if (c->op == IR_CONST && c->imm == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The sequence for op of args; steps with several readers are named. */
 static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *out)
 {
-    math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = op == IR_EXP && is_at_most_zero(e->f, args[0]) };
+    math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = opjit_ir_math_is_below(e->f, op, args[0]) };
     const val x = operand(e, &m, args[0], 0), y = args[1] != 0 ? operand(e, &m, args[1], 1) : x;
     const val result = opjit_ir_math(&m, op, x, y);
     ir_ref *nodes = ARENA_ARRAY(&e->f->scratch, ir_ref, m.count);

@@ -89,8 +89,8 @@ static opjit_status check_op(verifier *v, ir_ref expr)
     const ir_func *f = v->f;
     const ir_node *node = ir_at(f, expr);
     const ir_type type = (ir_type)node->type, from = (ir_type)ir_at(f, ir_operand(f, expr, 0))->type;
-    if (f->phase >= IR_EXPANDED && (opjit_ir_op_infos[node->op].flags & IR_FLAG_M))
-        FAIL(4, expr, "a math op after pass expand");
+    if (f->phase >= IR_GRIDDED && (opjit_ir_op_infos[node->op].flags & IR_FLAG_M))
+        FAIL(4, expr, "a math op after pass grid");
     switch ((ir_op)node->op) {
     case IR_IDIV:
     case IR_IMOD:

@@ -80,6 +80,8 @@ static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->
 /* Whether masked loads and stores are as fast as plain ones for every element type, so that a loop's remainder is one
  * masked vector. */
 bool opjit_rt_target_has_masks(const rt_target *target);
+/* Whether code at level quick calls functions for mathematical ops, rather than having their sequences in place. */
+bool opjit_rt_target_calls_math(const rt_target *target);
 /* Writes LLVM's names ("+avx2"), comma-separated and in bit order, of all features that LLVM knows; NUL-terminated. */
 void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
 static inline bool rt_arch_is_gpu(rt_arch arch) { return arch >= RT_ARCH_NVPTX; }

@@ -259,6 +259,11 @@ void opjit_rt_target_set_features(rt_target *target, uint64_t set)
     target->l3 = row->l3;
 }
 
+bool opjit_rt_target_calls_math(const rt_target *t)
+{
+    return rt_target_has(t, RT_X86_FMA);
+}
+
 bool opjit_rt_target_has_masks(const rt_target *t)
 {
     return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||

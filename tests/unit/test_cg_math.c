@@ -16,11 +16,19 @@ static const struct {
     uint32_t bytes; /* of a vector */
 } targets[] = { { "cpu:x86-64-v1", 16 }, { "cpu:x86-64-v2", 16 },     { "cpu:x86-64-v3", 32 },
                 { "cpu:x86-64-v4", 64 }, { "cpu:aarch64", 16 },       { "cpu:aarch64+sve,vec=32", 32 },
-                { "cpu:rv64gc", 16 },     { "cpu:rv64gcv,vec=32", 32 } };
+                { "cpu:rv64gc", 16 },    { "cpu:rv64gcv,vec=32", 32 } };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
-/* out[j] = op(a[j], b[j]), expanded. */
-static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t lanes)
+/* What build makes of the op. */
+typedef enum form {
+    EXPANDED, /* its sequence */
+    CALLED,   /* the op itself, which code generation calls */
+    CONSTANT, /* the same, and its last operand is a constant: the other one is a load, if there are two */
+    FORMS
+} form;
+
+/* out[j] = op(a[j], b[j]). */
+static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t lanes, form how)
 {
     opjit_error error;
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "math", NULL) == OPJIT_OK);
@@ -32,13 +40,15 @@ static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t l
     const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, (int64_t)count), 1);
     const ir_ref j = ir_at(f, loop)->ref;
     const bool binary = opjit_ir_op_infos[op].operands[1] != '\0';
-    const ir_ref args[2] = { opjit_ir_load(f, a, &j), binary ? opjit_ir_load(f, b, &j) : 0 };
+    const ir_ref constant = opjit_ir_const(f, type, opjit_ir_convert(IR_I32, type, 3));
+    const ir_ref args[2] = { how == CONSTANT && !binary ? constant : opjit_ir_load(f, a, &j),
+                             how == CONSTANT ? constant : opjit_ir_load(f, b, &j) };
     ir_ref top = 0, tail = 0, inner = 0;
     f->nodes[loop].vec = (uint16_t)lanes;
     opjit_ir_append(f, 0, &top, stage);
     opjit_ir_append(f, stage, &tail, loop);
     opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, opjit_ir_expr(f, op, type, binary ? 2 : 1, args), &j));
-    const ir_pass_env env = { .verify = true };
+    const ir_pass_env env = { .verify = true, .calls_math = how != EXPANDED };
     ck_assert_msg(opjit_ir_run_passes(f, &env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
 }
 
@@ -54,7 +64,7 @@ START_TEST(every_level)
                     continue; /* LLVM's optimiser is the same elsewhere, and slow */
                 char what[96];
                 ir_func f;
-                build(&f, op, type, COUNT, targets[t].bytes / opjit_ir_type_size(type));
+                build(&f, op, type, COUNT, targets[t].bytes / opjit_ir_type_size(type), EXPANDED);
                 snprintf(what, sizeof(what), "%s %s, %s, level %u", opjit_ir_op_infos[op].name,
                          opjit_ir_type_name(type), targets[t].target, level);
                 harness_kernel k = harness_compile(&f, targets[t].target, level);
@@ -64,6 +74,39 @@ START_TEST(every_level)
                 harness_unload(&k);
                 opjit_ir_free(&f);
             }
+}
+END_TEST
+
+/* Functions that are called: of scalars, of parts of a vector, of whole ones and of two, with remainders of each. */
+START_TEST(calls)
+{
+    static const struct {
+        const char *target;
+        uint32_t bytes;
+    } calling[] = { { "cpu:x86-64-v3", 32 }, { "cpu:x86-64-v4", 64 } };
+    const ir_op op = test_math_functions[_i].op;
+    test_random r;
+    test_random_init(&r, 2, (uint64_t)op, 0);
+    for (ir_type type = IR_F16; type <= IR_F64; type++)
+        for (uint32_t i = 0; i < 2 * 4 * 2 * 2; i++) {
+            const uint32_t t = i & 1, whole = calling[t].bytes / opjit_ir_type_size(type);
+            const uint32_t lanes[] = { 1, whole / 2, whole, 2 * whole }, which = i >> 1 & 3;
+            const uint32_t level = i >> 3 & 1 ? OPJIT_LEVEL_PEAK : OPJIT_LEVEL_QUICK;
+            char what[96];
+            ir_func f;
+            if (level == OPJIT_LEVEL_PEAK && (t != 0 || which == 3))
+                continue;
+            build(&f, op, type, COUNT, lanes[which], i >> 4 ? CONSTANT : CALLED);
+            ck_assert(opjit_ir_verify(&f, &(opjit_error){ 0 }) == OPJIT_OK);
+            snprintf(what, sizeof(what), "%s %s of %u lanes, %s, level %u%s", opjit_ir_op_infos[op].name,
+                     opjit_ir_type_name(type), lanes[which], calling[t].target, level, i >> 4 ? ", constant" : "");
+            harness_kernel k = harness_compile(&f, calling[t].target, level);
+            const harness_run run = { .end = 1, .any_nan = true, .at_end = true, .what = what };
+            for (uint32_t n = 0; n < 2 && test_can_run(calling[t].target, false); n++)
+                harness_check(&f, &k, &run, &r);
+            harness_unload(&k);
+            opjit_ir_free(&f);
+        }
 }
 END_TEST
 
@@ -78,7 +121,7 @@ START_TEST(every_f32)
         return;
     ir_func f;
     double worst = 0.5;
-    build(&f, fun->op, IR_F32, CHUNK, 8);
+    build(&f, fun->op, IR_F32, CHUNK, 8, EXPANDED);
     harness_kernel k =
         harness_compile(&f, test_can_run("cpu:x86-64-v3", false) ? "cpu:x86-64-v3" : "cpu:x86-64-v1", OPJIT_LEVEL_PEAK);
     for (uint32_t high = 0; high < CHUNK; high++) {
@@ -109,6 +152,7 @@ int main(void)
     Suite *s = suite_create("cg.math");
     TCase *t = tcase_create("math"), *every = tcase_create("every");
     tcase_add_loop_test(t, every_level, 0, TEST_MATH_COUNT);
+    tcase_add_loop_test(t, calls, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(every, every_f32, 0, TEST_MATH_COUNT);
     tcase_set_timeout(every, 3600);
     suite_add_tcase(s, t);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.h - functions whose code is compiled once for the process, by records: tiles (hold/hold.h) and mathematical
+ * functions.  A module that calls one has a function without code, which gets it when the module is complete
+ * (driver/tile_code.c). */
+#ifndef OPJIT_CODEGEN_SOFTOPS_KEPT_H
+#define OPJIT_CODEGEN_SOFTOPS_KEPT_H
+
+#include "codegen/cg.h"
+
+/* A mathematical function of vectors.  Hashed as bytes, as a tile is. */
+typedef struct cg_math {
+    uint32_t op, type, lanes;
+    uint32_t below;    /* 1: exp of what is at most 0 */
+    uint32_t operands; /* that are parameters, one bit each */
+    uint32_t count;
+    uint64_t imm[2]; /* of the others */
+} cg_math;
+_Static_assert(sizeof(cg_math) == 6 * 4 + 2 * 8, "the record of a function has padding");
+
+/* A function that is called and has no code yet. */
+typedef struct cg_made {
+    struct cg_made *next;
+    LLVMValueRef fn;
+    const rt_target *target;
+    rt_hash hash;               /* of the record and all of the target that code depends on */
+    const struct cg_tile *tile; /* NULL: the function is math */
+    cg_math math;
+} cg_made;
+
+/* Those of a module. */
+typedef struct cg_tiles {
+    rt_arena *arena; /* lives as long as the module */
+    cg_made *first;
+} cg_tiles;
+
+/* kept.c: the function in f's module for a record, called `prefix` and a hash.  *made: what is known of it, if it is
+ * called for the first time; else NULL. */
+LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *record, size_t size, LLVMTypeRef type,
+                                    cg_made **made);
+
+/* math.c: the value of a mathematical op, by a call; a function's type, and its body into f->fn. */
+LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node);
+LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m);
+void opjit_cg_math_body(cg_func *f, const cg_math *m);
+
+#endif
