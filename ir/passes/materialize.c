@@ -3,8 +3,8 @@
  *
  * A definition is computed where it is read if that happens once per element (at the reader's own coordinates, for all
  * of its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it is
- * costly and read at several places, or read again by each row of a larger reader, or seen through a view whose
- * coordinates are no function of its own. */
+ * costly and read at several places, or read again by each row of a larger reader or by windows that overlap, or seen
+ * through a view whose coordinates are no function of its own. */
 #include "ir/passes/place.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
     CHEAP = 12,         /* operations on elements that may be computed again */
     MAX_INSTANCES = 16, /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
-    SET_BYTES = 1024,   /* lines at this distance are in few sets of a cache */
+    SET_BYTES = 1024, /* lines at this distance are in few sets of a cache */
     APART_BYTES = 64,
     MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so that lets can't share it */
 };
@@ -86,6 +86,24 @@ static bool is_window(const ir_func *f, ir_ref statement, ir_ref load)
     return false;
 }
 
+/* How often such a load reads an element again, on average.  A product's factors are copied once by its tiles. */
+static double reads_again(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    if (ir_at(f, statement)->kind == IR_DOT || !is_window(f, statement, load))
+        return 0;
+    double reads = (double)opjit_ir_interval(f, opjit_ir_reduced(f, statement)).hi + 1;
+    for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++)
+        for (uint32_t i = 0; i < ir_at(f, load)->count; i++)
+            if (opjit_ir_uses(f, ir_operand(f, load, i), opjit_ir_coordinate(f, statement, d))) {
+                reads *= (double)f->tensors[ir_at(f, statement)->ref].sizes[d];
+                break;
+            }
+    for (uint32_t d = 0; d < t->rank; d++)
+        reads /= (double)t->sizes[d];
+    return reads - 1;
+}
+
 static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
 {
     return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
@@ -119,7 +137,8 @@ static void add_site(placer *p, item *reader, ir_ref load)
                  .identity = own,
                  .repeated = is_repeated(f, reader->statement, load),
                  .unsafe = !opjit_ir_in_bounds(f, load),
-                 .window = is_window(f, reader->statement, load) };
+                 .window = is_window(f, reader->statement, load),
+                 .again = reads_again(f, reader->statement, load) };
     if (tensor != root) {
         const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
         s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);
@@ -139,6 +158,7 @@ static void visit_node(placer *p, item *x, ir_ref r)
     if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
         return;
     x->weight++;
+    x->work += n->type != IR_BOOL && n->op != IR_SELECT;
     for (uint32_t i = 0; i < n->count; i++)
         x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
 }
@@ -176,10 +196,12 @@ static void weigh_item(placer *p, item *x)
         const item *d = &p->items[p->sites[x->first_site + i].def];
         const bool apart = !d->same && !d->aligned && d->weight > CHEAP;
         x->weight += apart ? 1 : d->weight;
+        x->work += apart ? 0 : d->work;
         x->dear = x->dear || (!apart && d->dear);
         x->plain = x->plain && d->plain;
     }
     x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
+    x->work = x->work < MAX_WEIGHT ? x->work : MAX_WEIGHT;
 }
 
 /* --- decisions -------------------------------------------------------------------------------------------------- */
@@ -210,6 +232,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->opaque = d->opaque || s->opaque;
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
     d->in_windows = d->in_windows || s->window;
+    d->again = s->again > d->again ? s->again : d->again;
     d->is_stepped = d->is_stepped || (p->items[reader].recurrence != 0 && d->recurrence == 0);
 }
 
@@ -250,6 +273,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
         return true; /* it would be computed again in each step */
     if (d->in_windows && d->ends_product)
         return true; /* instead of the products, which need none then */
+    if (d->dear ? d->again > 0 : d->again * d->work > CHEAP)
+        return true; /* each window would compute it again */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
@@ -260,8 +285,7 @@ static void decide(placer *p, uint32_t number)
     item *x = &p->items[number];
     const bool is_def = ir_is_definition(p->f, x->statement);
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
-    const bool reduces =
-        opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
+    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
     x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || gets_memory(x, above))));
     x->is_root = !is_def || x->temp;
     if (x->temp)

@@ -11,6 +11,7 @@ typedef struct site {
     uint32_t def; /* item */
     bool identity, unsafe, repeated, divided, opaque;
     bool window; /* an index moves with what the reader reduces and with a coordinate: elements are read again */
+    double again; /* of a window whose values a reduction takes one by one: reads of an element after its first */
 } site;
 
 /* A DEF or YIELD, and facts about its readers, all of which come after it. */
@@ -18,6 +19,7 @@ typedef struct item {
     ir_ref statement;
     uint32_t first_site, site_count;
     uint32_t weight;    /* operations on elements, including those of the definitions in it */
+    uint32_t work;      /* those that are neither conditions nor choices, which ends of loops may decide */
     bool dear, plain;   /* plain: only elements of dense memory at its own coordinates */
     /* found from its readers, last to first */
     uint32_t reads, root, instances;
@@ -29,6 +31,7 @@ typedef struct item {
     bool is_stepped;    /* a recurrence reads it, and it is outside of it */
     bool is_viewed;     /* it is read through a view */
     bool in_windows;    /* it is read so */
+    double again;       /* the most of its sites */
     bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
