@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "frontend/cli/late.h"
-#include "frontend/cli/onnx.h"
 #include "frontend/cli/number.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/steps.h"
 
 /* --- the descriptor ----------------------------------------------------------------------------------------------- */
@@ -81,8 +81,7 @@ static void put_operator(rt_bytes *out, const cli_operator *d)
         if (field->kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(&type, at, sizeof type);
         if (field->kind == OPJIT_FIELD_DATA_TYPE || field->kind == OPJIT_FIELD_SCALAR ||
-            field->kind == OPJIT_FIELD_SIZE_2D ||
-            (field->kind >= OPJIT_FIELD_INT32 && field->kind <= OPJIT_FIELD_ENUM))
+            field->kind == OPJIT_FIELD_SIZE_2D || (field->kind >= OPJIT_FIELD_INT32 && field->kind <= OPJIT_FIELD_ENUM))
             put_value(out, field, at, type);
     }
 }
@@ -204,18 +203,24 @@ static void put_calls(rt_bytes *out, const opjit_kernel_info *info)
         info->bytes_written, info->bytes_read, input_bytes, steps, steps == 1 ? "" : "s");
 }
 
-static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
+/* What a kernel needs beside its buffers. */
+static void put_memory(rt_bytes *out, const opjit_kernel_info *info)
 {
-    put_calls(out, info);
-    if (d->graph != NULL)
-        put_node_by_node(out, d->graph, info);
     if (info->unproven_bounds != 0)
         opjit_rt_bytes_printf(out, "  not proven to stay inside of memory: %" PRIu64 "\n", info->unproven_bounds);
     if (info->workspace_bytes != 0)
         opjit_rt_bytes_printf(out, "  workspace: %" PRIu64 " bytes\n", info->workspace_bytes);
     if (info->kept_bytes != 0)
-        opjit_rt_bytes_printf(out, "  kept: %" PRIu64 " bytes, made of constants once, in %u step%s\n", info->kept_bytes,
-                              info->meta->once_steps, info->meta->once_steps == 1 ? "" : "s");
+        opjit_rt_bytes_printf(out, "  kept: %" PRIu64 " bytes, made of constants once, in %u step%s\n",
+                              info->kept_bytes, info->meta->once_steps, info->meta->once_steps == 1 ? "" : "s");
+}
+
+static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
+{
+    put_calls(out, info);
+    if (d->graph != NULL)
+        put_node_by_node(out, d->graph, info);
+    put_memory(out, info);
     for (uint32_t i = info->inputs; i < info->buffer_count && i < info->inputs + info->outputs; i++) {
         for (uint32_t k = 0; k < info->inputs && k < 32; k++) {
             if ((info->buffers[i].alias_inputs >> k & 1) != 0)
@@ -233,6 +238,7 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     rt_bytes out;
     passes p = { .out = &out };
+    opjit_plan *plan = NULL;
     opjit_status status;
     TRY(opjit_cli_late_of(late, m, d, &compile));
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
@@ -241,18 +247,21 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
     status = d->graph != NULL
                  ? opjit_graph_explain(m->context, &d->graph->desc, &compile, put_pass, &p, &m->report.error)
                  : opjit_operator_explain(m->context, d->own.op, &compile, put_pass, &p, &m->report.error);
-    /* An interpreted kernel has all the numbers, and needs no LLVM. */
-    compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    if (status == OPJIT_OK)
+        status = d->graph != NULL ? opjit_plan_graph(m->context, &d->graph->desc, &compile, &plan, &m->report.error)
+                                  : opjit_plan_operator(m->context, d->own.op, &compile, &plan, &m->report.error);
+    if (status == OPJIT_OK)
+        status = opjit_plan_get_info(plan, &info, &m->report.error);
+    compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE; /* the picture is what a kernel writes */
     if (status == OPJIT_OK)
         status = opjit_cli_compile(m, d, &compile);
-    if (status == OPJIT_OK)
-        status = opjit_kernel_get_info(d->kernel, &info, &m->report.error);
     if (status == OPJIT_OK) {
         put_kernel(&out, d, &info);
         opjit_rt_bytes_u8(&out, '\n');
         if (!opjit_cli_put(&out))
             status = opjit_rt_error_set(&m->report.error, OPJIT_IO, "standard output can't be written");
     }
+    opjit_plan_destroy(plan);
     opjit_rt_bytes_free(&p.before);
     opjit_rt_bytes_free(&out);
     return opjit_cli_at_dispatchable(m, d, status);
@@ -308,14 +317,12 @@ static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_byt
     if (status == OPJIT_OK)
         status = opjit_plan_graph(m->context, desc, &compile, &m->plan, &m->error);
     if (status == OPJIT_OK)
+        status = opjit_plan_get_info(m->plan, &info, &m->error);
+    if (status == OPJIT_OK) {
         opjit_cli_put_steps(out, m->plan, desc);
-    compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
-    if (status == OPJIT_OK)
-        status = opjit_model_compile(m->model, &compile, &m->kernel, &m->error);
-    if (status == OPJIT_OK)
-        status = opjit_kernel_get_info(m->kernel, &info, &m->error);
-    if (status == OPJIT_OK)
         put_calls(out, &info);
+        put_memory(out, &info);
+    }
     return status;
 }
 

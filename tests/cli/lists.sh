@@ -93,6 +93,37 @@ has explain 'filled: 12 of 25 elements'
 has explain '    ==###'
 has explain '    #===#'
 has explain '    ###=='
+cat >"$work/weight.json" <<'EOF'
+{
+    "resources": {
+        "W": { "initialValuesDataType": "FLOAT32", "initialValues": { "valueCount": 4096, "valueStart": 1, "valueDelta": 1 } }
+    },
+    "dispatchables": {
+        "product": {
+            "type": "graph",
+            "nodes": {
+                "gemm": {
+                    "type": "GEMM",
+                    "desc": {
+                        "ATensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 64, 64] },
+                        "BTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 64, 64] },
+                        "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 64, 64] },
+                        "TransA": "NONE", "TransB": "TRANSPOSE", "Alpha": 1, "Beta": 0
+                    }
+                },
+                "w": { "type": "constant", "data": "W" }
+            },
+            "inputs": { "A": ["gemm.ATensor"] },
+            "edges": [["w", "gemm.BTensor"]],
+            "outputs": { "C": "gemm.OutputTensor" }
+        }
+    },
+    "commands": []
+}
+EOF
+run explain "$work/weight.json"
+expect_status 'explain a packed weight' 0
+has 'explain a packed weight' '  kept: 16384 bytes, made of constants once, in 1 step'
 run explain "$tests/examples/models/position_ids.json" --dispatchable countdown
 expect_status 'explain one' 0
 has 'explain one' 'dispatchable countdown: FILL_VALUE_SEQUENCE'
