@@ -389,7 +389,7 @@ static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
 /* x of x * 1: the same bits, as a NaN that arithmetic makes may be any.  0: neither operand is 1. */
 static ir_ref simplify_product(const ir_func *f, ir_type type, const ir_ref *operands)
 {
-    const uint64_t one = type == IR_F16 ? 0x3c00 : type == IR_F32 ? 0x3f800000 : type == IR_F64 ? 0x3ff0000000000000 : 1;
+    const uint64_t one = opjit_ir_identity(type, IR_PROD);
     for (uint32_t i = 0; i < 2; i++)
         if (ir_at(f, operands[i])->op == IR_CONST && ir_at(f, operands[i])->imm == one)
             return operands[1 - i];

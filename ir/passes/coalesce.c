@@ -120,16 +120,13 @@ static ir_ref make_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
 static void rewrite_lets(nest *n, ir_map *map, block *list)
 {
     ir_func *f = n->f;
-    ir_ref last = 0, next;
+    ir_ref last = 0;
     for (ir_ref s = n->first; s != n->store; s = ir_at(f, s)->next)
         last = s;
     if (last == 0)
         return;
     f->nodes[last].next = 0;
-    for (ir_ref s = opjit_ir_remake_block(f, map, n->first); s != 0; s = next) {
-        next = ir_at(f, s)->next;
-        opjit_ir_block_add(f, list, s);
-    }
+    opjit_ir_block_move(f, &(block){ .first = opjit_ir_remake_block(f, map, n->first) }, list);
 }
 
 void opjit_ir_coalesce(nest *n, block *stages)

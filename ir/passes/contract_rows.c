@@ -232,14 +232,6 @@ static bool add_rows(products *a, ir_ref p, block *list)
     return written && !f->failed && !mixes(f, ir_at(f, of_i.parent)->body, c->total);
 }
 
-static void move(ir_func *f, const block *from, block *to)
-{
-    for (ir_ref s = from->first, next; s != 0; s = next) {
-        next = ir_at(f, s)->next;
-        opjit_ir_block_add(f, to, s);
-    }
-}
-
 static bool write(products *a, block *stages)
 {
     contraction *c = &a->scores, *d = &a->results;
@@ -269,14 +261,14 @@ static bool write(products *a, block *stages)
     if (a->rest)
         opjit_ir_contract_rest(d, &all);
     opjit_ir_contract_sums(c, &body);
-    move(f, &between, &body);
+    opjit_ir_block_move(f, &between, &body);
     opjit_ir_contract_set_block(d, &body, p);
     opjit_ir_contract_sums(d, &body);
     opjit_ir_contract_results(d, &body);
     if (c->in.refused || d->in.refused || f->failed)
         return false;
     opjit_ir_block_add(f, &all, stage);
-    move(f, &all, stages);
+    opjit_ir_block_move(f, &all, stages);
     f->tensors[c->def.ref].role = IR_VALUE;
     if (a->ends[1].count > 1)
         f->tensors[d->def.ref].role = IR_VALUE;

@@ -111,10 +111,11 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    block made = { 0 }; /* which nobody runs where the product is refused in the end */
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared };
     opjit_ir_contract_declare_turn(c);
     if (columns->shared)
-        opjit_ir_contract_share_columns(c, stages);
+        opjit_ir_contract_share_columns(c, &made);
     opjit_ir_contract_declare(c);
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * columns->blocks), 1);
@@ -131,7 +132,8 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     opjit_ir_contract_results(c, &body);
     if (c->in.refused || f->failed)
         return false;
-    opjit_ir_block_add(f, stages, stage);
+    opjit_ir_block_add(f, &made, stage);
+    opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)
         f->tensors[c->def.ref].role = IR_VALUE;
     return true;

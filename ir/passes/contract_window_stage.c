@@ -246,8 +246,9 @@ bool opjit_ir_window_write(window *w, block *stages)
     contraction *c = &w->c;
     ir_func *f = c->f;
     const int64_t iterations = c->batch * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
+    block made = { 0 }; /* which nobody runs where the sum is refused in the end */
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
-    if (w->bytes > 0 && !opjit_ir_window_pack_rows(w, stages))
+    if (w->bytes > 0 && !opjit_ir_window_pack_rows(w, &made))
         return false;
     w->in_place = reads_in_place(w);
     declare_scratch(w);
@@ -265,7 +266,8 @@ bool opjit_ir_window_write(window *w, block *stages)
     }
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > MOST_LOOPS)
         return false;
-    opjit_ir_block_add(f, stages, stage);
+    opjit_ir_block_add(f, &made, stage);
+    opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)
         f->tensors[c->def.ref].role = IR_VALUE;
     return true;

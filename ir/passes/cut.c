@@ -329,17 +329,6 @@ static void split_loop(stage_split *stage, block *out, ir_ref loop)
     }
 }
 
-/* Moves the statements of `from` to the end of `to`. */
-static void move_all(ir_func *f, block *from, block *to)
-{
-    ir_ref next;
-    for (ir_ref s = from->first; s != 0; s = next) {
-        next = ir_at(f, s)->next;
-        opjit_ir_block_add(f, to, s);
-    }
-    *from = (block){ 0 };
-}
-
 /* Cuts the loops of a block, then those inside them.  Lets go before the first of neighbouring loops, which stay
  * neighbours. */
 void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
@@ -365,8 +354,8 @@ void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
             opjit_ir_block_add(f, &loops, s);
             continue;
         }
-        move_all(f, &loops, &list);
+        opjit_ir_block_move(f, &loops, &list);
         opjit_ir_block_add(f, &list, s);
     }
-    move_all(f, &loops, &list);
+    opjit_ir_block_move(f, &loops, &list);
 }

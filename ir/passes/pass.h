@@ -119,6 +119,7 @@ ir_ref opjit_ir_load_memory(inliner *in, uint32_t tensor, ir_ref *at);
 
 /* --- lists of statements ---------------------------------------------------------------------------------------- */
 void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* removes it from its previous list */
+void opjit_ir_block_move(ir_func *f, block *from, block *to);       /* all of `from`, to the end of `to` */
 /* A read of a let of expr in the list, appended if there is none; constants, variables and reads of lets need none and
  * are returned as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);

@@ -280,6 +280,16 @@ void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement)
     opjit_ir_append(f, list->parent, &list->tail, statement);
 }
 
+void opjit_ir_block_move(ir_func *f, block *from, block *to)
+{
+    ir_ref next;
+    for (ir_ref s = from->first; s != 0; s = next) {
+        next = ir_at(f, s)->next;
+        opjit_ir_block_add(f, to, s);
+    }
+    *from = (block){ 0 };
+}
+
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr)
 {
     const ir_op op = (ir_op)ir_at(f, expr)->op;
