@@ -23,9 +23,9 @@ static int32_t place_of(const char *letters, char letter)
     return at == NULL ? -1 : (int32_t)(at - letters);
 }
 
-/* One term: letters, "..." as so many of 'A' on. */
+/* One term: letters, "..." as so many of 'A' on.  Those of an input may have a letter again. */
 static opjit_status read_term(onnx_import *m, const onnx_call *c, const char *from, const char *to, uint32_t rank,
-                              char *out)
+                              bool of_input, char *out)
 {
     uint32_t letters = 0, used = 0;
     for (const char *at = from; at < to; at++)
@@ -38,7 +38,7 @@ static opjit_status read_term(onnx_import *m, const onnx_call *c, const char *fr
             for (uint32_t i = 0; i < rank - letters && used < ONNX_RANK; i++)
                 out[used++] = (char)('H' - (rank - letters) + 1 + i);
             at += 2;
-        } else if (*at >= 'a' && *at <= 'z' && used < ONNX_RANK && place_of(out, *at) < 0) {
+        } else if (*at >= 'a' && *at <= 'z' && used < ONNX_RANK && (of_input || place_of(out, *at) < 0)) {
             out[used++] = *at;
         } else {
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute equation: \"%.*s\" is not taken",
@@ -59,7 +59,8 @@ static void imply_result(equation *e)
     for (int letter = 'A'; letter <= 'z'; letter++) {
         uint32_t times = 0;
         for (uint32_t i = 0; i < e->count; i++)
-            times += place_of(e->terms[i], (char)letter) >= 0;
+            for (const char *l = e->terms[i]; *l != '\0'; l++)
+                times += *l == letter;
         if ((times == 1 || (times > 0 && letter <= 'H')) && used < ONNX_RANK)
             e->result[used++] = (char)letter;
     }
@@ -81,7 +82,7 @@ static opjit_status read_equation(onnx_import *m, const onnx_call *c, equation *
     while (e->count < c->input_count && e->count < 8 && at <= terms) {
         const char *to = memchr(at, ',', (size_t)(terms - at));
         to = to == NULL ? terms : to;
-        TRY(read_term(m, c, at, to, c->inputs[e->count]->rank, e->terms[e->count]));
+        TRY(read_term(m, c, at, to, c->inputs[e->count]->rank, true, e->terms[e->count]));
         for (const char *l = e->terms[e->count]; *l != '\0'; l++)
             dots = *l <= 'H' && (uint32_t)('H' - *l) + 1 > dots ? (uint32_t)('H' - *l) + 1 : dots;
         e->count++;
@@ -97,7 +98,7 @@ static opjit_status read_equation(onnx_import *m, const onnx_call *c, equation *
     for (const char *l = arrow + 2; l < end; l++)
         letters += *l >= 'a' && *l <= 'z';
     const bool has_dots = memchr(arrow, '.', (size_t)(end - arrow)) != NULL;
-    return read_term(m, c, arrow + 2, end, letters + (has_dots ? dots : 0), e->result);
+    return read_term(m, c, arrow + 2, end, letters + (has_dots ? dots : 0), false, e->result);
 }
 
 /* Whether a letter is in the result or in an operand from `first` on. */
@@ -109,6 +110,43 @@ static bool is_needed(const equation *e, uint32_t first, char letter)
         if (place_of(e->terms[i], letter) >= 0)
             return true;
     return false;
+}
+
+/* Makes the dimensions of one letter one, by their diagonal: each is n + 1 of the n^2 elements behind the last one. */
+static opjit_status take_diagonals(onnx_import *m, const onnx_call *c, lettered *t)
+{
+    for (uint32_t d = 1; d < t->rank; d++) {
+        const uint32_t e = (uint32_t)place_of(t->letters, t->letters[d]);
+        uint32_t axes[ONNX_RANK], sizes[ONNX_RANK], begin[ONNX_RANK] = { 0 };
+        int32_t steps[ONNX_RANK];
+        lettered taken = { 0 };
+        if (e >= d)
+            continue;
+        if (t->dims[d] != t->dims[e] || t->dims[d] >= INT32_MAX)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes of letter %c differ: %llu, %llu",
+                                     t->letters[d], (unsigned long long)t->dims[e], (unsigned long long)t->dims[d]);
+        for (uint32_t k = 0; k < t->rank; k++) {
+            if (k == d || k == e)
+                continue;
+            axes[taken.rank] = k;
+            taken.dims[taken.rank] = t->dims[k];
+            steps[taken.rank] = 1;
+            sizes[taken.rank] = (uint32_t)t->dims[k];
+            taken.letters[taken.rank++] = t->letters[k];
+        }
+        axes[taken.rank] = e;
+        axes[taken.rank + 1] = d;
+        taken.dims[taken.rank] = t->dims[d] * t->dims[d];
+        taken.letters[taken.rank] = t->letters[d];
+        steps[taken.rank] = (int32_t)t->dims[d] + 1;
+        sizes[taken.rank++] = (uint32_t)t->dims[d];
+        taken.tensor = opjit_onnx_reshape(m, opjit_graph_transpose(m->graph, t->tensor, axes), taken.rank, taken.dims);
+        taken.tensor = opjit_graph_slice(m->graph, taken.tensor, begin, sizes, steps);
+        taken.dims[taken.rank - 1] = t->dims[d];
+        *t = taken;
+        d = 0;
+    }
+    return OPJIT_OK;
 }
 
 /* Sums over the letters that nobody else has. */
@@ -126,8 +164,8 @@ static void sum_alone(onnx_import *m, lettered *t, const equation *e, uint32_t n
     }
     if (count == 0)
         return;
-    kept.tensor = opjit_onnx_reshape(
-        m, opjit_graph_reduce(m->graph, t->tensor, DML_REDUCE_FUNCTION_SUM, count, axes), kept.rank, kept.dims);
+    kept.tensor = opjit_onnx_reshape(m, opjit_graph_reduce(m->graph, t->tensor, DML_REDUCE_FUNCTION_SUM, count, axes),
+                                     kept.rank, kept.dims);
     *t = kept;
 }
 
@@ -145,8 +183,7 @@ static opjit_tensor arranged(onnx_import *m, const lettered *t, const char *lett
         sizes[d] = (uint32_t)dims[d];
     }
     const opjit_tensor turned = found < 2 ? t->tensor : opjit_graph_transpose(m->graph, t->tensor, axes);
-    return rank == 0 ? turned
-                     : opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, turned, rank, wide), rank, sizes);
+    return rank == 0 ? turned : opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, turned, rank, wide), rank, sizes);
 }
 
 /* Letters of the product of a and b: those of a batch, a's own, the contracted ones, b's own. */
@@ -234,6 +271,7 @@ opjit_status opjit_onnx_einsum(onnx_import *m, onnx_call *c)
         lettered t = { onnx_tensor_of(m, c, i), c->inputs[i]->rank, "", { 0 } };
         memcpy(t.letters, e.terms[i], sizeof t.letters);
         memcpy(t.dims, c->inputs[i]->dims, sizeof t.dims);
+        TRY(take_diagonals(m, c, &t));
         if (i == 0)
             left = t;
         else
@@ -244,8 +282,9 @@ opjit_status opjit_onnx_einsum(onnx_import *m, onnx_call *c)
     for (uint32_t d = 0; d < rank; d++) {
         const int32_t at = place_of(left.letters, e.result[d]);
         if (at < 0)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute equation: a letter of the result is in "
-                                                                   "no term");
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "attribute equation: a letter of the result is in "
+                                     "no term");
         dims[d] = left.dims[at];
     }
     return opjit_onnx_give_as(m, c, 0, arranged(m, &left, e.result, dims), type, rank, dims);

@@ -197,9 +197,8 @@ opjit_status opjit_onnx_gather(onnx_import *m, onnx_call *c)
         if (i != axis)
             flat[i < axis ? 0 : 2] *= x->dims[i];
     const uint64_t indices[3] = { 1, 1, opjit_onnx_elements_of(at) };
-    const opjit_tensor y =
-        opjit_graph_gather(m->graph, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat),
-                           opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, indices), 1, 1);
+    const opjit_tensor y = opjit_graph_gather(m->graph, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat),
+                                              opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, indices), 1, 1);
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
 }
 
@@ -248,17 +247,30 @@ opjit_status opjit_onnx_gather_nd(onnx_import *m, onnx_call *c)
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
 }
 
+/* Of OneHot: a whole number, which may be of a float's type. */
+static opjit_status read_depth(onnx_import *m, const onnx_call *c, int64_t *out)
+{
+    double *numbers;
+    uint32_t count;
+    TRY(opjit_onnx_input_floats(m, c, 1, &numbers, &count));
+    if (count != 1 || !(numbers[0] >= 1 && numbers[0] <= UINT32_MAX))
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a depth of %g in %u numbers, must be one of 1 to 2^32 - 1",
+                                 count == 0 ? 0 : numbers[0], count);
+    *out = (int64_t)numbers[0];
+    return OPJIT_OK;
+}
+
 opjit_status opjit_onnx_one_hot(onnx_import *m, onnx_call *c)
 {
     int64_t depth = 0;
     uint32_t axis;
     uint64_t wide[ONNX_RANK], result[ONNX_RANK];
     TRY(opjit_onnx_need(m, c, 3));
-    TRY(opjit_onnx_input_int(m, c, 1, &depth));
+    TRY(read_depth(m, c, &depth));
     const onnx_value *const at = c->inputs[0], *const values = c->inputs[2];
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), at->rank + 1, &axis));
-    if (at->rank >= ONNX_RANK || depth < 1 || depth > UINT32_MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "depth %lld, %u dimensions", (long long)depth, at->rank + 1);
+    if (at->rank >= ONNX_RANK)
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions, must be at most %u", at->rank + 1, ONNX_RANK);
     opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN, at->rank + 1, { 0 } };
     for (uint32_t d = 0; d <= at->rank; d++) {
         wide[d] = d == axis ? 1 : at->dims[d - (d > axis)];
@@ -267,11 +279,10 @@ opjit_status opjit_onnx_one_hot(onnx_import *m, onnx_call *c)
     }
     /* Indices count from the end where they are negative; what is out of range stays so. */
     opjit_tensor indices = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), at->type, ONNX_INT64);
-    const opjit_tensor negative =
-        opjit_graph_less(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    indices = opjit_graph_where(m->graph, negative,
-                                opjit_graph_add(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, (double)depth)),
-                                indices);
+    const opjit_tensor negative = opjit_graph_less(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, 0));
+    indices =
+        opjit_graph_where(m->graph, negative,
+                          opjit_graph_add(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, (double)depth)), indices);
     indices = opjit_onnx_reshape(m, indices, at->rank + 1, wide);
     const uint64_t two[1] = { 2 };
     const opjit_tensor inputs[2] = { indices, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 1, two) };
@@ -335,7 +346,8 @@ static opjit_status pad_mode(onnx_import *m, onnx_call *c, DML_PADDING_MODE *out
     static const struct {
         const char *name;
         DML_PADDING_MODE mode;
-    } modes[] = { { "constant", DML_PADDING_MODE_CONSTANT }, { "reflect", DML_PADDING_MODE_REFLECTION },
+    } modes[] = { { "constant", DML_PADDING_MODE_CONSTANT },
+                  { "reflect", DML_PADDING_MODE_REFLECTION },
                   { "edge", DML_PADDING_MODE_EDGE } };
     for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (opjit_onnx_text_is(m, c, "mode", modes[i].name, "constant")) {

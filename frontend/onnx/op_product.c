@@ -5,7 +5,7 @@
 /* Two factors as matrices in a batch that both have, and the sizes of the product by ONNX's rules for vectors. */
 typedef struct factors {
     opjit_tensor a, b;
-    uint32_t rank;             /* of the product */
+    uint32_t rank; /* of the product */
     uint64_t dims[ONNX_RANK];
 } factors;
 
@@ -89,8 +89,8 @@ static opjit_tensor integer_product(onnx_import *m, const factors *f)
     wide[1][rank - 3] = 1;
     wide[1][rank - 2] = b.sizes[b.rank - 2];
     wide[1][rank - 1] = b.sizes[b.rank - 1];
-    const opjit_tensor p = opjit_graph_multiply(g, opjit_onnx_reshape(m, f->a, rank, wide[0]),
-                                                opjit_onnx_reshape(m, f->b, rank, wide[1]));
+    const opjit_tensor p =
+        opjit_graph_multiply(g, opjit_onnx_reshape(m, f->a, rank, wide[0]), opjit_onnx_reshape(m, f->b, rank, wide[1]));
     const uint32_t axis = rank - 2;
     return opjit_graph_reduce(g, p, DML_REDUCE_FUNCTION_SUM, 1, &axis);
 }
@@ -137,11 +137,12 @@ opjit_status opjit_onnx_fused_matmul(onnx_import *m, onnx_call *c)
     }
     const onnx_call by = { .node = c->node, .row = c->row, .inputs = inputs, .input_count = 2 };
     TRY(read_factors(m, &by, 0, 1, &f));
-    const DML_GEMM_OPERATOR_DESC desc = { .TransA = DML_MATRIX_TRANSFORM_NONE, .TransB = DML_MATRIX_TRANSFORM_NONE,
+    const DML_GEMM_OPERATOR_DESC desc = { .TransA = DML_MATRIX_TRANSFORM_NONE,
+                                          .TransB = DML_MATRIX_TRANSFORM_NONE,
                                           .Alpha = opjit_onnx_float(m, c, "alpha", 1) };
     const opjit_tensor pair[2] = { f.a, f.b };
-    return opjit_onnx_give_as(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_GEMM, &desc, pair, 2),
-                              c->inputs[0]->type, f.rank, f.dims);
+    return opjit_onnx_give_as(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_GEMM, &desc, pair, 2), c->inputs[0]->type,
+                              f.rank, f.dims);
 }
 
 opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
@@ -211,8 +212,7 @@ opjit_status opjit_onnx_matmul_to_float(onnx_import *m, onnx_call *c)
     opjit_graph *const g = m->graph;
     const opjit_tensor inputs[4] = { f.a, parameter(m, c, 4, rank, true), f.b, parameter(m, c, 5, rank, false) };
     const opjit_tensor sums = opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, NULL, inputs, 4);
-    const opjit_tensor scale =
-        opjit_graph_multiply(g, parameter(m, c, 2, rank, true), parameter(m, c, 3, rank, false));
+    const opjit_tensor scale = opjit_graph_multiply(g, parameter(m, c, 2, rank, true), parameter(m, c, 3, rank, false));
     opjit_tensor y = opjit_graph_multiply(g, opjit_onnx_cast(m, sums, ONNX_INT32, c->inputs[2]->type), scale);
     if (onnx_input(c, 6) != NULL)
         y = opjit_graph_add(g, y, onnx_tensor_of(m, c, 6));
@@ -230,9 +230,13 @@ opjit_status opjit_onnx_matmul_dynamic(onnx_import *m, onnx_call *c)
     onnx_value values[3] = { onnx_value_of(c->inputs[0], ONNX_UINT8, parts[0]),
                              { .type = ONNX_FLOAT, .tensor = parts[1] },
                              { .type = ONNX_UINT8, .tensor = parts[2] } };
-    onnx_value *inputs[7] = { &values[0],        c->inputs[1],      &values[1],        c->inputs[2],
-                              &values[2],        onnx_input(c, 3), onnx_input(c, 4) };
-    onnx_call by = { .node = c->node, .row = c->row, .inputs = inputs, .outputs = c->outputs, .input_count = 7,
+    onnx_value *inputs[7] = { &values[0], c->inputs[1],     &values[1],      c->inputs[2],
+                              &values[2], onnx_input(c, 3), onnx_input(c, 4) };
+    onnx_call by = { .node = c->node,
+                     .row = c->row,
+                     .inputs = inputs,
+                     .outputs = c->outputs,
+                     .input_count = 7,
                      .output_count = c->output_count };
     return opjit_onnx_matmul_to_float(m, &by);
 }
@@ -256,15 +260,18 @@ opjit_status opjit_onnx_qgemm(onnx_import *m, onnx_call *c)
     opjit_tensor y = opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, NULL, inputs, 4);
     if (onnx_input(c, 6) != NULL)
         y = opjit_graph_add(g, y, onnx_tensor_of(m, c, 6));
-    const opjit_tensor scale = opjit_graph_multiply(
-        g, opjit_onnx_scalar(m, ONNX_FLOAT, opjit_onnx_float(m, c, "alpha", 1)),
-        opjit_graph_multiply(g, parameter(m, c, 1, 2, true), parameter(m, c, 4, 2, false)));
+    opjit_tensor scale = opjit_graph_multiply(g, opjit_onnx_scalar(m, ONNX_FLOAT, opjit_onnx_float(m, c, "alpha", 1)),
+                                              parameter(m, c, 1, 2, true));
+    scale = opjit_graph_multiply(g, scale, parameter(m, c, 4, 2, false));
+    if (onnx_input(c, 7) != NULL) /* quantized again by one factor, so that halves stay halves */
+        scale = opjit_graph_divide(g, scale, parameter(m, c, 7, 2, true));
     y = opjit_graph_multiply(g, opjit_onnx_cast(m, y, ONNX_INT32, ONNX_FLOAT), scale);
     TRY(opjit_onnx_give(m, c, 0, y, ONNX_FLOAT, 2));
     if (onnx_input(c, 7) == NULL)
         return OPJIT_OK;
-    onnx_value sums = c->outputs[0];
-    onnx_value *quantized[3] = { &sums, c->inputs[7], onnx_input(c, 8) };
+    static const float one = 1;
+    onnx_value sums = c->outputs[0], whole = { .type = ONNX_FLOAT, .data = &one };
+    onnx_value *quantized[3] = { &sums, &whole, onnx_input(c, 8) };
     return opjit_onnx_call_row(m, c, c->node, &again, quantized, 3, &c->outputs[0]);
 }
 
@@ -274,9 +281,14 @@ opjit_status opjit_onnx_qlinear_matmul(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 8));
     TRY(read_factors(m, c, 0, 3, &f));
     const uint32_t rank = rank_of(m, f.a);
-    const opjit_tensor inputs[8] = { f.a, parameter(m, c, 1, rank, true), parameter(m, c, 2, rank, true),
-                                     f.b, parameter(m, c, 4, rank, false), parameter(m, c, 5, rank, false),
-                                     parameter(m, c, 6, rank, true), parameter(m, c, 7, rank, true) };
+    const opjit_tensor inputs[8] = { f.a,
+                                     parameter(m, c, 1, rank, true),
+                                     parameter(m, c, 2, rank, true),
+                                     f.b,
+                                     parameter(m, c, 4, rank, false),
+                                     parameter(m, c, 5, rank, false),
+                                     parameter(m, c, 6, rank, true),
+                                     parameter(m, c, 7, rank, true) };
     const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY, NULL, inputs, 8);
     return opjit_onnx_give_as(m, c, 0, y, c->inputs[7]->type, f.rank, f.dims);
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_sample.c - GridSample: elements of an image {batch, channels, height, width} at places that data name, as gathered
- * elements and weights. */
+/* op_sample.c - GridSample: elements of images {batch, channels, (depth,) height, width} at places that data name, as
+ * gathered elements and weights. */
 #include "frontend/onnx/ops.h"
+
+enum { MOST_AXES = 3, MOST_TAPS = 4 };
 
 typedef enum beyond { ZEROS, BORDER, REFLECTION } beyond;
 
 typedef struct sampling {
-    opjit_tensor image;     /* {batch, channels, height * width} */
-    opjit_tensor place[2];  /* row and column, {batch, 1, places}: real numbers */
-    uint64_t sizes[2];      /* height, width */
+    opjit_tensor image;            /* {batch, channels, elements} */
+    opjit_tensor place[MOST_AXES]; /* along each axis, {batch, 1, places}: real numbers */
+    uint64_t sizes[MOST_AXES];     /* (depth,) height, width */
     uint64_t channels, places, batch;
+    uint32_t axes;
     int32_t type;
     beyond beyond;
+    bool corners; /* -1 and 1 are the centers of the outer elements, not their edges */
 } sampling;
 
 static opjit_tensor rounded(onnx_import *m, opjit_tensor t, DML_ROUNDING_MODE mode)
@@ -25,39 +29,45 @@ static opjit_tensor floor_of(onnx_import *m, opjit_tensor t)
     return opjit_graph_op1(m->graph, DML_OPERATOR_ELEMENT_WISE_FLOOR, t);
 }
 
-/* -1 to 1 as a place along an axis of that size, by the rule, and for REFLECTION mirrored into the axis. */
-static opjit_tensor place_of(onnx_import *m, opjit_tensor t, const sampling *s, uint32_t axis, bool corners)
+/* Places mirrored into the axis. */
+static opjit_tensor reflected(onnx_import *m, opjit_tensor t, const sampling *s, uint32_t axis)
 {
     opjit_graph *const g = m->graph;
-    const double size = (double)s->sizes[axis], least = corners ? 0 : -0.5, span = corners ? size - 1 : size;
-    t = opjit_graph_multiply(g, opjit_graph_add(g, t, opjit_onnx_scalar(m, s->type, 1)),
-                             opjit_onnx_scalar(m, s->type, span / 2));
-    if (!corners)
-        t = opjit_graph_subtract(g, t, opjit_onnx_scalar(m, s->type, 0.5));
-    if (s->beyond != REFLECTION || span == 0)
+    const double size = (double)s->sizes[axis], span = s->corners ? size - 1 : size;
+    if (span == 0)
         return t;
+    const opjit_tensor least = opjit_onnx_scalar(m, s->type, s->corners ? 0 : -0.5);
     const opjit_tensor period = opjit_onnx_scalar(m, s->type, 2 * span);
-    opjit_tensor far = opjit_graph_subtract(g, t, opjit_onnx_scalar(m, s->type, least));
+    opjit_tensor far = opjit_graph_subtract(g, t, least);
     const opjit_tensor periods = floor_of(m, opjit_graph_divide(g, far, period));
     far = opjit_graph_subtract(g, far, opjit_graph_multiply(g, period, periods));
     far = opjit_graph_min(g, far, opjit_graph_subtract(g, period, far));
-    return opjit_graph_add(g, far, opjit_onnx_scalar(m, s->type, least));
+    return opjit_graph_add(g, far, least);
 }
 
-/* The elements at whole rows and columns, {batch, channels, places}; for ZEROS 0 where there is none. */
-static opjit_tensor elements_at(onnx_import *m, const sampling *s, opjit_tensor row, opjit_tensor column)
+/* -1 to 1 as a place along an axis of that size, by the rule. */
+static opjit_tensor place_of(onnx_import *m, opjit_tensor t, const sampling *s, uint32_t axis)
 {
     opjit_graph *const g = m->graph;
-    const opjit_tensor at[2] = { row, column };
-    opjit_tensor inside = { 0, 0 }, kept[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        kept[i] = opjit_graph_clip(g, at[i], 0, (float)(s->sizes[i] - 1));
-        const opjit_tensor is_inside = opjit_graph_equals(g, kept[i], at[i]);
+    const double size = (double)s->sizes[axis], span = s->corners ? size - 1 : size;
+    t = opjit_graph_multiply(g, opjit_graph_add(g, t, opjit_onnx_scalar(m, s->type, 1)),
+                             opjit_onnx_scalar(m, s->type, span / 2));
+    return s->corners ? t : opjit_graph_subtract(g, t, opjit_onnx_scalar(m, s->type, 0.5));
+}
+
+/* The elements at whole places, {batch, channels, places}; for ZEROS 0 where there is none. */
+static opjit_tensor elements_at(onnx_import *m, const sampling *s, const opjit_tensor *at)
+{
+    opjit_graph *const g = m->graph;
+    opjit_tensor inside = { 0, 0 }, flat = { 0, 0 };
+    for (uint32_t i = 0; i < s->axes; i++) {
+        const opjit_tensor kept = opjit_graph_clip(g, at[i], 0, (float)(s->sizes[i] - 1));
+        const opjit_tensor is_inside = opjit_graph_equals(g, kept, at[i]);
+        const opjit_tensor whole = opjit_graph_cast(g, kept, DML_TENSOR_DATA_TYPE_INT64);
+        const opjit_tensor size = opjit_onnx_scalar(m, ONNX_INT64, (double)s->sizes[i]);
         inside = i == 0 ? is_inside : opjit_graph_logical_and(g, inside, is_inside);
-        kept[i] = opjit_graph_cast(g, kept[i], DML_TENSOR_DATA_TYPE_INT64);
+        flat = i == 0 ? whole : opjit_graph_add(g, opjit_graph_multiply(g, flat, size), whole);
     }
-    const opjit_tensor flat = opjit_graph_add(
-        g, opjit_graph_multiply(g, kept[0], opjit_onnx_scalar(m, ONNX_INT64, (double)s->sizes[1])), kept[1]);
     const uint32_t sizes[3] = { (uint32_t)s->batch, (uint32_t)s->channels, (uint32_t)s->places };
     const DML_GATHER_ELEMENTS_OPERATOR_DESC desc = { NULL, NULL, NULL, 2 };
     const opjit_tensor inputs[2] = { s->image, opjit_graph_broadcast(g, flat, 3, sizes) };
@@ -65,28 +75,86 @@ static opjit_tensor elements_at(onnx_import *m, const sampling *s, opjit_tensor 
     return s->beyond != ZEROS ? y : opjit_graph_where(g, inside, y, opjit_onnx_scalar(m, s->type, 0));
 }
 
-/* Between the four elements around each place. */
-static opjit_tensor bilinear(onnx_import *m, const sampling *s)
+/* ((a x + b) x + c) x + d */
+static opjit_tensor polynomial(onnx_import *m, int32_t type, opjit_tensor x, const double numbers[4])
+{
+    opjit_tensor y = opjit_onnx_scalar(m, type, numbers[0]);
+    for (uint32_t k = 1; k < 4; k++)
+        y = opjit_graph_add(m->graph, opjit_graph_multiply(m->graph, y, x), opjit_onnx_scalar(m, type, numbers[k]));
+    return y;
+}
+
+/* The elements along one axis that a result is made of, and how much of each; part: of the way from one to the next. */
+typedef struct taps {
+    opjit_tensor at[MOST_TAPS], weight[MOST_TAPS];
+} taps;
+
+static taps linear_taps(onnx_import *m, const sampling *s, opjit_tensor begin, opjit_tensor part)
+{
+    const opjit_tensor one = opjit_onnx_scalar(m, s->type, 1);
+    return (taps){ { begin, opjit_graph_add(m->graph, begin, one) },
+                   { opjit_graph_subtract(m->graph, one, part), part } };
+}
+
+/* By cubic convolution with -0.75: one polynomial for the two inner elements, another one for the outer two. */
+static taps cubic_taps(onnx_import *m, const sampling *s, uint32_t axis, opjit_tensor begin, opjit_tensor part)
+{
+    static const double inner[4] = { 1.25, -2.25, 0, 1 }, outer[4] = { -0.75, 3.75, -6, 3 };
+    opjit_graph *const g = m->graph;
+    taps t;
+    for (uint32_t k = 0; k < 4; k++) {
+        const opjit_tensor step = opjit_onnx_scalar(m, s->type, (double)k - 1);
+        const opjit_tensor way = k < 2 ? opjit_graph_subtract(g, part, step) : opjit_graph_subtract(g, step, part);
+        t.weight[k] = polynomial(m, s->type, way, k == 1 || k == 2 ? inner : outer);
+        t.at[k] = opjit_graph_add(g, begin, step);
+        if (s->beyond == REFLECTION)
+            t.at[k] = reflected(m, t.at[k], s, axis);
+    }
+    return t;
+}
+
+/* Between the elements around each place: 2 or, for cubic, 4 along each axis. */
+static opjit_tensor between(onnx_import *m, const sampling *s, bool cubic)
 {
     opjit_graph *const g = m->graph;
-    opjit_tensor sum = { 0, 0 }, begin[2], part[2];
-    const opjit_tensor one = opjit_onnx_scalar(m, s->type, 1);
-    for (uint32_t i = 0; i < 2; i++) {
-        begin[i] = floor_of(m, s->place[i]);
-        part[i] = opjit_graph_subtract(g, s->place[i], begin[i]);
+    const uint32_t bits = cubic ? 2 : 1; /* of an element's number along an axis */
+    opjit_tensor sum = { 0, 0 };
+    taps axis[MOST_AXES];
+    for (uint32_t i = 0; i < s->axes; i++) {
+        const opjit_tensor begin = floor_of(m, s->place[i]);
+        const opjit_tensor part = opjit_graph_subtract(g, s->place[i], begin);
+        axis[i] = cubic ? cubic_taps(m, s, i, begin, part) : linear_taps(m, s, begin, part);
     }
-    for (uint32_t corner = 0; corner < 4; corner++) {
-        opjit_tensor at[2], weight[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            const bool next = (corner >> (1 - i) & 1) != 0;
-            at[i] = next ? opjit_graph_add(g, begin[i], one) : begin[i];
-            weight[i] = next ? part[i] : opjit_graph_subtract(g, one, part[i]);
+    for (uint32_t corner = 0; corner < 1u << bits * s->axes; corner++) {
+        opjit_tensor at[MOST_AXES], weight = { 0, 0 };
+        for (uint32_t i = 0; i < s->axes; i++) {
+            const uint32_t k = corner >> bits * (s->axes - 1 - i) & ((1u << bits) - 1);
+            at[i] = axis[i].at[k];
+            weight = i == 0 ? axis[i].weight[k] : opjit_graph_multiply(g, weight, axis[i].weight[k]);
         }
-        const opjit_tensor term = opjit_graph_multiply(g, elements_at(m, s, at[0], at[1]),
-                                                       opjit_graph_multiply(g, weight[0], weight[1]));
+        const opjit_tensor term = opjit_graph_multiply(g, elements_at(m, s, at), weight);
         sum = corner == 0 ? term : opjit_graph_add(g, sum, term);
     }
     return sum;
+}
+
+/* The places along each axis, out of a grid whose last dimension has the axes in reverse. */
+static void read_places(onnx_import *m, const onnx_call *c, sampling *s, bool nearest, bool cubic)
+{
+    const uint64_t one[3] = { s->batch, 1, s->places }, rows[3] = { s->batch, s->places, s->axes };
+    const uint32_t sizes[3] = { (uint32_t)s->batch, (uint32_t)s->places, 1 };
+    const opjit_tensor places = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, rows);
+    for (uint32_t i = 0; i < s->axes; i++) {
+        const uint32_t begin[3] = { 0, 0, s->axes - 1 - i };
+        const opjit_tensor t = opjit_onnx_reshape(m, opjit_graph_slice(m->graph, places, begin, sizes, NULL), 3, one);
+        s->place[i] = place_of(m, t, s, i);
+        if (s->beyond == REFLECTION)
+            s->place[i] = reflected(m, s->place[i], s, i);
+        if (nearest)
+            s->place[i] = rounded(m, s->place[i], DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN);
+        else if (s->beyond == BORDER && !cubic)
+            s->place[i] = opjit_graph_clip(m->graph, s->place[i], 0, (float)(s->sizes[i] - 1));
+    }
 }
 
 opjit_status opjit_onnx_grid_sample(onnx_import *m, onnx_call *c)
@@ -94,36 +162,38 @@ opjit_status opjit_onnx_grid_sample(onnx_import *m, onnx_call *c)
     sampling s = { 0 };
     TRY(opjit_onnx_need(m, c, 2));
     const onnx_value *const x = c->inputs[0], *const grid = c->inputs[1];
-    const bool corners = opjit_onnx_int(m, c, "align_corners", 0) != 0;
     const bool nearest = opjit_onnx_text_is(m, c, "mode", "nearest", "linear");
-    if (opjit_onnx_text_is(m, c, "mode", "bicubic", "linear") || opjit_onnx_text_is(m, c, "mode", "cubic", "linear"))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "mode cubic is not taken");
-    if (x->rank != 4 || grid->rank != 4 || grid->dims[3] != 2 || grid->dims[0] != x->dims[0])
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be 4", x->rank);
+    const bool cubic =
+        opjit_onnx_text_is(m, c, "mode", "bicubic", "linear") || opjit_onnx_text_is(m, c, "mode", "cubic", "linear");
+    uint64_t flat[3], dims[ONNX_RANK];
+    if (x->rank < 4 || x->rank > 2 + MOST_AXES || grid->rank != x->rank)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions and a grid of %u, must both be 4 or 5",
+                                 x->rank, grid->rank);
+    s.axes = x->rank - 2;
+    if (grid->dims[s.axes + 1] != s.axes || grid->dims[0] != x->dims[0])
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "a grid of %llu batches and places of %llu numbers, "
+                                 "must be %llu and %u",
+                                 (unsigned long long)grid->dims[0], (unsigned long long)grid->dims[s.axes + 1],
+                                 (unsigned long long)x->dims[0], s.axes);
+    if (cubic && s.axes != 2)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "mode cubic of %u axes, must be 2", s.axes);
     s.beyond = opjit_onnx_text_is(m, c, "padding_mode", "border", "zeros")       ? BORDER
                : opjit_onnx_text_is(m, c, "padding_mode", "reflection", "zeros") ? REFLECTION
                                                                                  : ZEROS;
-    s.batch = x->dims[0];
-    s.channels = x->dims[1];
-    s.places = grid->dims[1] * grid->dims[2];
+    s.corners = opjit_onnx_int(m, c, "align_corners", 0) != 0;
+    s.batch = dims[0] = flat[0] = x->dims[0];
+    s.channels = dims[1] = flat[1] = x->dims[1];
+    s.places = flat[2] = 1;
     s.type = grid->type;
-    opjit_graph *const g = m->graph;
-    const uint64_t flat[3] = { s.batch, s.channels, x->dims[2] * x->dims[3] };
-    const uint64_t one[3] = { s.batch, 1, s.places }, pairs[3] = { s.batch, s.places, 2 };
-    const uint32_t sizes[3] = { (uint32_t)s.batch, (uint32_t)s.places, 1 };
-    s.image = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat);
-    const opjit_tensor places = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, pairs);
-    for (uint32_t i = 0; i < 2; i++) { /* the grid has columns first */
-        const uint32_t begin[3] = { 0, 0, 1 - i };
+    for (uint32_t i = 0; i < s.axes; i++) {
         s.sizes[i] = x->dims[2 + i];
-        const opjit_tensor t = opjit_onnx_reshape(m, opjit_graph_slice(g, places, begin, sizes, NULL), 3, one);
-        s.place[i] = place_of(m, t, &s, i, corners);
-        if (nearest)
-            s.place[i] = rounded(m, s.place[i], DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN);
-        else if (s.beyond == BORDER)
-            s.place[i] = opjit_graph_clip(g, s.place[i], 0, (float)(s.sizes[i] - 1));
+        dims[2 + i] = grid->dims[1 + i];
+        flat[2] *= s.sizes[i];
+        s.places *= dims[2 + i];
     }
-    const opjit_tensor y = nearest ? elements_at(m, &s, s.place[0], s.place[1]) : bilinear(m, &s);
-    const uint64_t dims[4] = { s.batch, s.channels, grid->dims[1], grid->dims[2] };
-    return opjit_onnx_give_as(m, c, 0, y, x->type, 4, dims);
+    s.image = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat);
+    read_places(m, c, &s, nearest, cubic);
+    const opjit_tensor y = nearest ? elements_at(m, &s, s.place) : between(m, &s, cubic);
+    return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, dims);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_window.c - convolutions and pooling.  Tensors are {batch, channels, ...}; the operators take two or three spatial
  * dimensions, so that one becomes two, the first of size 1. */
+#include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
 #define SPATIAL 3u
@@ -75,8 +76,7 @@ static opjit_status spatial_of(onnx_import *m, const onnx_call *c, const onnx_va
 }
 
 /* The result of a window operator: with one spatial dimension less where one was added. */
-static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor y, int32_t type,
-                                const window *w)
+static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor y, int32_t type, const window *w)
 {
     opjit_tensor_type got;
     uint64_t dims[ONNX_RANK];
@@ -120,11 +120,15 @@ static opjit_status give_convolution(onnx_import *m, onnx_call *c, window *w, DM
         extra[1] = extra[0];
         extra[0] = 0;
     }
-    const DML_CONVOLUTION_OPERATOR_DESC desc = {
-        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = direction, .DimensionCount = w->count,
-        .Strides = w->strides, .Dilations = w->dilations, .StartPadding = w->start, .EndPadding = w->end,
-        .OutputPadding = extra, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
-    };
+    const DML_CONVOLUTION_OPERATOR_DESC desc = { .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+                                                 .Direction = direction,
+                                                 .DimensionCount = w->count,
+                                                 .Strides = w->strides,
+                                                 .Dilations = w->dilations,
+                                                 .StartPadding = w->start,
+                                                 .EndPadding = w->end,
+                                                 .OutputPadding = extra,
+                                                 .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1) };
     const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
                                      lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
                                      per_channel(m, c, 2, w->count + 2) };
@@ -152,8 +156,8 @@ static opjit_status transposed_padding(onnx_import *m, const onnx_call *c, windo
     const bool upper = opjit_onnx_text_is(m, c, "auto_pad", "SAME_UPPER", "NOTSET");
     const bool same = upper || opjit_onnx_text_is(m, c, "auto_pad", "SAME_LOWER", "NOTSET");
     for (uint32_t d = 0; d < w->count; d++) {
-        const uint64_t whole = (x->dims[2 + d] - 1) * w->strides[d] +
-                               (uint64_t)(w->sizes[d] - 1) * w->dilations[d] + 1 + extra[d];
+        const uint64_t whole =
+            (x->dims[2 + d] - 1) * w->strides[d] + (uint64_t)(w->sizes[d] - 1) * w->dilations[d] + 1 + extra[d];
         const uint64_t want = shape[d] != 0 ? shape[d] : x->dims[2 + d] * w->strides[d];
         if (shape[d] == 0 && !same)
             continue;
@@ -237,8 +241,7 @@ opjit_status opjit_onnx_conv_quantized(onnx_import *m, onnx_call *c)
         const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc = { NULL,      NULL,        NULL,    NULL,  NULL,  w.count,
                                                              w.strides, w.dilations, w.start, w.end, groups };
         const opjit_tensor inputs[4] = { x, per_channel(m, c, 2, rank),
-                                         lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
-                                         per_channel(m, c, 3, rank) };
+                                         lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]), per_channel(m, c, 3, rank) };
         return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4),
                            ONNX_INT32, &w);
     }
@@ -249,13 +252,16 @@ opjit_status opjit_onnx_conv_quantized(onnx_import *m, onnx_call *c)
     desc.StartPadding = w.start;
     desc.EndPadding = w.end;
     desc.GroupCount = groups;
-    const opjit_tensor inputs[9] = {
-        x, per_channel(m, c, 1, rank), per_channel(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 3), c->inputs[3]),
-        per_channel(m, c, 4, rank), per_channel(m, c, 5, rank), per_channel(m, c, 8, rank), per_channel(m, c, 6, rank),
-        per_channel(m, c, 7, rank)
-    };
-    return give_window(m, c, 0,
-                       opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION, &desc, inputs, 9),
+    const opjit_tensor inputs[9] = { x,
+                                     per_channel(m, c, 1, rank),
+                                     per_channel(m, c, 2, rank),
+                                     lifted(m, onnx_tensor_of(m, c, 3), c->inputs[3]),
+                                     per_channel(m, c, 4, rank),
+                                     per_channel(m, c, 5, rank),
+                                     per_channel(m, c, 8, rank),
+                                     per_channel(m, c, 6, rank),
+                                     per_channel(m, c, 7, rank) };
+    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION, &desc, inputs, 9),
                        c->inputs[7]->type, &w);
 }
 
@@ -278,6 +284,18 @@ static void pad_last_window(const onnx_value *x, window *w, bool *beyond)
     }
 }
 
+/* Numbers of elements of {batches, channels, height, width} that count down the columns of each channel. */
+static opjit_tensor count_by_columns(onnx_import *m, opjit_tensor at, const uint64_t *dims)
+{
+    opjit_graph *const g = m->graph;
+    const opjit_tensor height = opjit_onnx_scalar(m, ONNX_INT64, (double)dims[2]);
+    const opjit_tensor width = opjit_onnx_scalar(m, ONNX_INT64, (double)dims[3]);
+    const opjit_tensor line = opjit_graph_divide(g, at, width), column = opjit_graph_modulus_truncate(g, at, width);
+    const opjit_tensor row = opjit_graph_modulus_truncate(g, line, height);
+    const opjit_tensor first = opjit_graph_multiply(g, opjit_graph_subtract(g, line, row), width);
+    return opjit_graph_add(g, first, opjit_graph_add(g, opjit_graph_multiply(g, column, height), row));
+}
+
 /* AveragePool, MaxPool, LpPool and their global forms; arg: the operator, negative for a global one. */
 opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
 {
@@ -297,16 +315,18 @@ opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
     const bool counts_padding = opjit_onnx_int(m, c, "count_include_pad", 0) != 0;
     if (beyond && counts_padding)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows that end behind padding that is counted");
-    if (onnx_wants(c, 1) && opjit_onnx_int(m, c, "storage_order", 0) != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "indices by columns (storage_order 1)");
+    const bool by_columns = onnx_wants(c, 1) && opjit_onnx_int(m, c, "storage_order", 0) != 0;
+    if (by_columns && w.count > 2)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "indices by columns of 3 spatial dimensions");
     if (w.count == 1)
         lift(&w);
     const opjit_tensor t = lifted(m, onnx_tensor_of(m, c, 0), x);
     opjit_tensor results[2];
     const DML_AVERAGE_POOLING1_OPERATOR_DESC average = { NULL,    NULL,  w.count,     w.strides,     w.sizes,
                                                          w.start, w.end, w.dilations, counts_padding };
-    const DML_LP_POOLING1_OPERATOR_DESC lp = { NULL,    NULL,  w.count,     w.strides, w.sizes,
-                                               w.start, w.end, w.dilations, (uint32_t)opjit_onnx_int(m, c, "p", 2) };
+    const DML_LP_POOLING1_OPERATOR_DESC lp = { NULL,      NULL,        w.count,
+                                               w.strides, w.sizes,     w.start,
+                                               w.end,     w.dilations, (uint32_t)opjit_onnx_int(m, c, "p", 2) };
     const DML_MAX_POOLING2_OPERATOR_DESC max = { NULL,    NULL,    NULL,  w.count,    w.strides,
                                                  w.sizes, w.start, w.end, w.dilations };
     const void *const desc = type == DML_OPERATOR_AVERAGE_POOLING1 ? (const void *)&average
@@ -316,7 +336,66 @@ opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
     TRY(give_window(m, c, 0, results[0], x->type, &w));
     if (!onnx_wants(c, 1))
         return OPJIT_OK;
-    return give_window(m, c, 1, opjit_onnx_cast(m, results[1], ONNX_UINT32, ONNX_INT64), ONNX_INT64, &w);
+    opjit_tensor at = opjit_onnx_cast(m, results[1], ONNX_UINT32, ONNX_INT64);
+    if (by_columns && x->rank == 4)
+        at = count_by_columns(m, at, x->dims);
+    return give_window(m, c, 1, at, ONNX_INT64, &w);
+}
+
+/* Sizes that elements were pooled from, as the window says, in *dims; pads: zeros behind them that a given shape has. */
+static opjit_status unpooled_sizes(onnx_import *m, const onnx_call *c, uint64_t *dims, uint32_t *pads)
+{
+    const onnx_value *const x = c->inputs[0];
+    window w = { 0 };
+    int64_t *given;
+    uint32_t count;
+    TRY(spatial_of(m, c, x, &w.count));
+    TRY(opjit_onnx_spatial(m, c, "kernel_shape", w.count, 1, w.sizes));
+    TRY(read_window(m, c, x, &w));
+    TRY(opjit_onnx_input_ints(m, c, 2, &given, &count));
+    if (count != 0 && count != x->rank)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "output_shape has %u sizes, must be %u", count, x->rank);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t size = (int64_t)x->dims[d];
+        if (d >= 2)
+            size = (size - 1) * w.strides[d - 2] + w.sizes[d - 2] - w.start[d - 2] - w.end[d - 2];
+        const int64_t wanted = count == 0 ? size : given[d];
+        if (size < 1 || wanted < size || wanted > UINT32_MAX)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %lld of the result, must be at least %lld",
+                                     (long long)wanted, (long long)(size < 1 ? 1 : size));
+        dims[d] = (uint64_t)size;
+        pads[d] = (uint32_t)(wanted - size);
+    }
+    return OPJIT_OK;
+}
+
+/* Elements at their places among zeros; a place counts through all dimensions of what was pooled. */
+opjit_status opjit_onnx_max_unpool(onnx_import *m, onnx_call *c)
+{
+    const uint32_t none[ONNX_RANK] = { 0 };
+    uint32_t pads[ONNX_RANK];
+    uint64_t dims[ONNX_RANK], total = 1;
+    TRY(opjit_onnx_need(m, c, 2));
+    const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
+    if (at->rank != x->rank || memcmp(at->dims, x->dims, x->rank * sizeof x->dims[0]) != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "indices have other sizes than the elements");
+    TRY(unpooled_sizes(m, c, dims, pads));
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (dims[d] > UINT32_MAX / total)
+            return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "a result of 2^32 elements or more");
+        total *= dims[d];
+    }
+    const uint64_t flat[4] = { 1, 1, 1, opjit_onnx_elements_of(x) };
+    const opjit_tensor places = opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), at->type, ONNX_UINT64);
+    const opjit_tensor inputs[2] = { opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 4, flat),
+                                     opjit_onnx_reshape(m, places, 4, flat) };
+    const DML_MAX_UNPOOLING_OPERATOR_DESC desc = { NULL, NULL, NULL };
+    const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN, 4, { 1, 1, 1, (uint32_t)total } };
+    opjit_tensor y = opjit_fe_build_op(m->graph, DML_OPERATOR_MAX_UNPOOLING, &desc, inputs, 2, &type);
+    y = opjit_onnx_reshape(m, y, x->rank, dims);
+    if (memcmp(pads, none, x->rank * sizeof pads[0]) != 0)
+        y = opjit_graph_pad(m->graph, y, x->rank, none, pads, 0);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }
 
 /* GlobalAveragePool and GlobalMaxPool: over all but the first two dimensions. */

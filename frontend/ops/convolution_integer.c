@@ -195,9 +195,10 @@ static void lower_quantized(op_lowering *l)
     ir_ref sum = opjit_fe_value_at(l, sums, 0, at);
     if (l->op->inputs[Q_BIAS].present)
         sum = ir_expr2(l->f, IR_ADD, IR_I32, sum, load_channel(l, Q_BIAS, at[1]));
-    const ir_ref scale = op2(&e, IR_MUL, load_channel(l, Q_INPUT_SCALE, at[1]), load_channel(l, Q_FILTER_SCALE, at[1]));
-    const ir_ref x = op2(&e, IR_MUL, cast_to(&e, IR_F32, sum), scale);
-    opjit_fe_set(l, out, opjit_fe_quantize(&e, x, load_channel(l, Q_SCALE, at[1]), load_channel(l, Q_ZERO, at[1])));
+    opjit_fe_set(l, out,
+                 opjit_fe_requantize(&e, sum, load_channel(l, Q_INPUT_SCALE, at[1]),
+                                     load_channel(l, Q_FILTER_SCALE, at[1]), load_channel(l, Q_SCALE, at[1]),
+                                     load_channel(l, Q_ZERO, at[1])));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -217,7 +218,8 @@ const op_def opjit_fe_op_convolution_integer = {
 const op_def opjit_fe_op_quantized_linear_convolution = {
     .type = DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION,
     .name = "QUANTIZED_LINEAR_CONVOLUTION",
-    .formula = "quantized((the sum of CONVOLUTION_INTEGER + Bias) * (InputScale * FilterScale))",
+    .formula =
+        "(the sum of CONVOLUTION_INTEGER + Bias) * (InputScale * FilterScale / OutputScale), rounded, + OutputZeroPoint",
     .desc_size = sizeof(QUANTIZED),
     OP_ROWS(quantized_fields, quantized_support),
     .introduced = DML_FEATURE_LEVEL_2_1,

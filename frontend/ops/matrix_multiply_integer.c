@@ -3,7 +3,8 @@
  * products of matrices of integers less their zero points, in a batch.  Sums are in INT32, modulo 2^32.
  *
  * What the documents leave open: a sum is rounded once to the scales' type and multiplied with the rounded product of
- * both scales; A and B may be of different types, as ONNX Runtime has them.  A scale or a zero point is one element, or
+ * both scales, or the rounded quotient of that and the output's scale, as ONNX Runtime does it, so that what is half
+ * between two integers stays so; A and B may be of different types.  A scale or a zero point is one element, or
  * one for each row of A or of the output, each column of B: in its last dimension but one, in its last one. */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
@@ -315,8 +316,10 @@ static void lower_quantized(op_lowering *l)
     ir_ref at[OPJIT_MAX_RANK];
 
     opjit_fe_own(l, out, at);
-    const ir_ref x = scaled(l, &e, r, sums, at), scale = load_vector(l, r->scale, at[rank - 2]);
-    opjit_fe_set(l, out, opjit_fe_quantize(&e, x, scale, load_vector(l, r->zero, at[rank - 2])));
+    const ir_ref row = at[rank - 2], sum = opjit_fe_value_at(l, sums, 0, at);
+    opjit_fe_set(l, out,
+                 opjit_fe_requantize(&e, sum, load_vector(l, r->a_scale, row), load_vector(l, r->b_scale, at[rank - 1]),
+                                     load_vector(l, r->scale, row), load_vector(l, r->zero, row)));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -348,7 +351,8 @@ const op_def opjit_fe_op_matrix_multiply_integer_to_float = {
 const op_def opjit_fe_op_quantized_linear_matrix_multiply = {
     .type = DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
     .name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
-    .formula = "quantized((A - AZeroPoint) * (B - BZeroPoint) * (AScale * BScale)), products of matrices",
+    .formula =
+        "(A - AZeroPoint) * (B - BZeroPoint) * (AScale * BScale / OutputScale), rounded, + OutputZeroPoint, products of matrices",
     .desc_size = sizeof(QUANTIZED),
     OP_ROWS(quantized_fields, quantized_support),
     .introduced = DML_FEATURE_LEVEL_2_1,

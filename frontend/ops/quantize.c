@@ -5,8 +5,18 @@
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* The quotient is first saturated to 16 bits, which keeps the sum exact in 32; what is cut off is far outside of the
+/* The number is first saturated to 16 bits, which keeps the sum exact in 32; what is cut off is far outside of the
  * result's 8 bits. */
+static ir_ref rounded(const op_element *e, ir_ref x, ir_ref zero_point, int from, int to)
+{
+    const ir_ref lowest = opjit_fe_whole(e, IR_I32, from), highest = opjit_fe_whole(e, IR_I32, to);
+    ir_ref sum = cast_to(e, IR_I32, cast_to(e, IR_I16, op1(e, IR_RINT, x)));
+
+    if (zero_point != 0)
+        sum = op2(e, IR_ADD, sum, cast_to(e, IR_I32, zero_point));
+    return op2(e, IR_MIN, op2(e, IR_MAX, sum, lowest), highest);
+}
+
 ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point)
 {
     const bool is_signed = ir_is_signed(e->result);
@@ -16,13 +26,16 @@ ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zer
 
 ir_ref opjit_fe_quantize_to(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point, int from, int to)
 {
-    const ir_ref lowest = opjit_fe_whole(e, IR_I32, from), highest = opjit_fe_whole(e, IR_I32, to);
-    const ir_ref quotient = op1(e, IR_RINT, op2(e, IR_DIV, x, scale));
-    ir_ref sum = cast_to(e, IR_I32, cast_to(e, IR_I16, quotient));
+    return rounded(e, op2(e, IR_DIV, x, scale), zero_point, from, to);
+}
 
-    if (zero_point != 0)
-        sum = op2(e, IR_ADD, sum, cast_to(e, IR_I32, zero_point));
-    return op2(e, IR_MIN, op2(e, IR_MAX, sum, lowest), highest);
+ir_ref opjit_fe_requantize(const op_element *e, ir_ref sum, ir_ref a, ir_ref b, ir_ref scale, ir_ref zero_point)
+{
+    const ir_ref factor = op2(e, IR_DIV, op2(e, IR_MUL, a, b), scale);
+    const bool is_signed = ir_is_signed(e->result);
+
+    return rounded(e, op2(e, IR_MUL, cast_to(e, e->type, sum), factor), zero_point, is_signed ? -128 : 0,
+                   is_signed ? 127 : 255);
 }
 
 ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale)
@@ -89,7 +102,6 @@ static ir_ref element_wise_quantize_linear_element(const op_element *e, const ir
     floats.type = IR_F32;
     return opjit_fe_quantize(&floats, cast_to(e, IR_F32, x[0]), cast_to(e, IR_F32, x[1]), x[2]);
 }
-
 
 static void infer_quantize(op_inference *s)
 {

@@ -8,7 +8,9 @@
 
 /* rint(x / scale) + zero_point, in the range of e->result, an integer of 8 bits: an i32.  zero_point 0: none. */
 ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point);
-/* The same from one number to another one, of at most 8 bits. */
+/* The same of a sum of products of integers of scale a and b: sum * (a * b / scale) is what is rounded. */
+ir_ref opjit_fe_requantize(const op_element *e, ir_ref sum, ir_ref a, ir_ref b, ir_ref scale, ir_ref zero_point);
+/* As opjit_fe_quantize, from one number to another one, of at most 8 bits. */
 ir_ref opjit_fe_quantize_to(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point, int from, int to);
 /* x - zero_point exactly, rounded once to float_type, times scale.  x has e->type.  zero_point 0: none. */
 ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale);

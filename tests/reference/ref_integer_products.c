@@ -44,11 +44,13 @@ static double scaled(DML_TENSOR_DATA_TYPE dtype, uint32_t sum, double a_scale, d
     return ref_rounded(dtype, ref_rounded(dtype, (double)(int32_t)sum) * ref_rounded(dtype, a_scale * b_scale));
 }
 
-static uint64_t quantized(DML_TENSOR_DATA_TYPE dtype, double x, double scale, uint32_t zero_point)
+static uint64_t quantized(DML_TENSOR_DATA_TYPE dtype, uint32_t products, double a_scale, double b_scale, double scale,
+                          uint32_t zero_point)
 {
     const bool is_signed = dtype == DML_TENSOR_DATA_TYPE_INT8;
-    const double quotient = rint((double)(float)(x / scale));
-    const double sum = (isnan(quotient) ? 0 : quotient) + (double)(int32_t)zero_point;
+    const float factor = (float)((double)(float)(a_scale * b_scale) / scale);
+    const double x = rint((double)((float)(int32_t)products * factor));
+    const double sum = (isnan(x) ? 0 : x) + (double)(int32_t)zero_point;
     return (uint64_t)(int64_t)fmin(fmax(sum, is_signed ? -128 : 0), is_signed ? 127 : 255);
 }
 
@@ -117,11 +119,10 @@ void ref_quantized_linear_matrix_multiply(const DML_QUANTIZED_LINEAR_MATRIX_MULT
     for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
         ref_tensor_coordinates(&out, e, at);
         const uint32_t row = at[out.rank - 2], column = at[out.rank - 1];
-        const double x =
-            scaled(DML_TENSOR_DATA_TYPE_FLOAT32, product(&a, &b, at, out.rank),
-                   real_along(desc->AScaleTensor, inputs[1], row), real_along(desc->BScaleTensor, inputs[4], column));
         ref_set(&out, output, at,
-                quantized(out.dtype, x, real_along(desc->OutputScaleTensor, inputs[6], row),
+                quantized(out.dtype, product(&a, &b, at, out.rank), real_along(desc->AScaleTensor, inputs[1], row),
+                          real_along(desc->BScaleTensor, inputs[4], column),
+                          real_along(desc->OutputScaleTensor, inputs[6], row),
                           word_along(desc->OutputZeroPointTensor, inputs[7], row)));
     }
 }
@@ -192,10 +193,10 @@ void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPE
     for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
         ref_tensor_coordinates(&out, e, at);
         const uint32_t sum = convolved(&c, &out, at) + word_along(desc->BiasTensor, inputs[6], at[1]);
-        const double x = scaled(DML_TENSOR_DATA_TYPE_FLOAT32, sum, real_along(desc->InputScaleTensor, inputs[1], 0),
-                                real_along(desc->FilterScaleTensor, inputs[4], at[1]));
         ref_set(&out, output, at,
-                quantized(out.dtype, x, real_along(desc->OutputScaleTensor, inputs[7], 0),
+                quantized(out.dtype, sum, real_along(desc->InputScaleTensor, inputs[1], 0),
+                          real_along(desc->FilterScaleTensor, inputs[4], at[1]),
+                          real_along(desc->OutputScaleTensor, inputs[7], 0),
                           word_along(desc->OutputZeroPointTensor, inputs[8], 0)));
     }
 }

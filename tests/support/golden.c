@@ -42,7 +42,7 @@ void golden_check(const char *path, const char *text, const char *output, const 
     const char *expected = golden_output(text);
 
     if (getenv("OPJIT_UPDATE_GOLDEN") == NULL) {
-        ck_assert_msg(expected != NULL && strcmp(expected, output) == 0, "%s: %s\n%s", path, what, output);
+        ck_assert_msg(expected != NULL && strcmp(expected, output) == 0, "%s: %s\n%.4000s", path, what, output);
         return;
     }
     FILE *file = fopen(path, "wb");

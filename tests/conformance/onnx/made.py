@@ -71,6 +71,30 @@ def sampled():
                 case(f"GridSample {mode} {padding} {corners}",
                      [node("GridSample", ["x", "grid"], mode=mode, padding_mode=padding, align_corners=corners)],
                      {"x": floats(2, 3, 5, 7), "grid": floats(2, 4, 6, 2, most=2.3)})
+                case(f"GridSample cubic {padding} {corners}",
+                     [node("GridSample", ["x", "grid"], mode="bicubic", padding_mode=padding, align_corners=corners)],
+                     {"x": floats(2, 3, 5, 7), "grid": floats(2, 4, 6, 2, most=2.3)}, off=1e-4)
+
+
+def unpooled():
+    for sizes, kernel in (((2, 3, 8), [2]), ((2, 3, 6, 9), [2, 3]), ((1, 2, 4, 6, 8), [2, 2, 2])):
+        attributes = {"kernel_shape": kernel, "strides": kernel}
+        case(f"MaxUnpool {len(kernel)}",
+             [node("MaxPool", ["x"], ["p", "i"], **attributes), node("MaxUnpool", ["p", "i"], **attributes)],
+             {"x": floats(*sizes)}, off=0)
+    for order in (0, 1):
+        case(f"MaxPool indices {order}",
+             [node("MaxPool", ["x"], ["y", "i"], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0], storage_order=order)],
+             {"x": floats(2, 3, 7, 5)}, outputs=("y", "i"), off=0)
+
+
+def diagonals():
+    for equation, sizes in (("ii->i", (4, 4)), ("ii", (4, 4)), ("bii->bi", (3, 4, 4)), ("iji->j", (4, 5, 4)),
+                            ("...ii->...i", (2, 3, 4, 4)), ("iijj->ij", (2, 2, 3, 3))):
+        case(f"Einsum {equation}", [node("Einsum", ["x"], equation=equation)], {"x": floats(*sizes)})
+    case("Einsum iij,jk->ik", [node("Einsum", ["x", "z"], equation="iij,jk->ik")], {"x": floats(4, 4, 3), "z": floats(3, 5)})
+    case("OneHot of a float depth", [node("OneHot", ["x", "d", "v"], axis=1)], {"x": np.array([[1, -2], [9, 0]], "i8")},
+         {"d": np.array([5.0], "f4"), "v": np.array([2, 7], "f4")}, off=0)
 
 
 def transformed():
@@ -346,7 +370,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, diagonals, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
