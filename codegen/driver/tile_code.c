@@ -114,6 +114,8 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
         opjit_cg_attributes(&f, f.fn);
         if (made->tile)
             opjit_cg_tile_body(&f, made->tile);
+        else if (made->math.op == IR_ACC)
+            opjit_cg_fold_body(&f, &made->math);
         else
             opjit_cg_math_body(&f, &made->math);
         if (f.failed)

@@ -4,6 +4,9 @@
  * pass turns them into registers.  Accumulators whose lanes are threads of a GPU are in team.c. */
 #include "codegen/reduce/accumulator.h"
 #include "codegen/gpu/grid.h"
+#include "codegen/softops/kept.h"
+
+#include <stdio.h>
 
 /* Whether fast selection lacks vectors for the steps, because they are comparisons. */
 static bool chooses(const ir_node *acc, const cg_acc *a)
@@ -234,11 +237,30 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
     return (cg_part){ .value = one[0].value };
 }
 
+/* The fold by a function whose code is compiled once for the process.  The block ends here, as above. */
+static cg_part fold_by_call(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    char prefix[48];
+    cg_made *made;
+    const cg_math m = { .op = IR_ACC, .type = a->type, .lanes = cg_acc_lanes(acc, a), .kind = acc->kind };
+    LLVMTypeRef type = opjit_cg_math_type(f, &m);
+    snprintf(prefix, sizeof prefix, "fold.%s_%sx%u", opjit_ir_kind_name((ir_kind)m.kind), opjit_ir_type_name(a->type),
+             m.lanes);
+    LLVMValueRef fn = opjit_cg_kept_function(f, prefix, &m, sizeof m, type, &made), lanes = a->lane;
+    if (made)
+        made->math = m;
+    LLVMValueRef value = LLVMBuildCall2(f->b, type, fn, &lanes, 1, "");
+    opjit_cg_next_block(f);
+    return (cg_part){ .value = value };
+}
+
 /* Folds by halves: lane l takes lane l + half. */
 static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     const uint32_t lanes = cg_acc_lanes(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
     cg_part e[IR_REDUCE_LANES];
+    if (part > 1 && !f->peak && !cg_acc_is_arg(acc) && cg_acc_bits(a) >= 32 && opjit_rt_target_calls_math(f->target))
+        return fold_by_call(f, acc, a);
     for (uint32_t i = 0; i < parts; i++)
         e[i] = opjit_cg_acc_read(f, acc, a, part, number(f, 64, i * part));
     for (uint32_t half = parts / 2; half > 0; half /= 2)
@@ -249,6 +271,18 @@ static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
     for (uint32_t half = part / 2; half > 0; half /= 2)
         e[0] = opjit_cg_acc_combine(f, acc, a, half_entry(f, e[0], 0, half), half_entry(f, e[0], half, half));
     return e[0];
+}
+
+void opjit_cg_fold_body(cg_func *f, const cg_math *m)
+{
+    const ir_node acc = { .op = IR_ACC, .kind = (uint8_t)m->kind, .type = (uint8_t)m->type, .imm = m->lanes };
+    const cg_acc a = { .type = (ir_type)m->type, .lane = LLVMGetParam(f->fn, 0) };
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMPositionBuilderAtEnd(f->b, entry);
+    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
+    LLVMPositionBuilderAtEnd(f->b, start);
+    LLVMBuildRet(f->b, cg_as_held(f, &a, fold_lanes(f, &acc, &a).value));
 }
 
 cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a)

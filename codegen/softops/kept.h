@@ -7,10 +7,11 @@
 
 #include "codegen/cg.h"
 
-/* A mathematical function of vectors.  Hashed as bytes, as a tile is. */
+/* A mathematical function of vectors; or, where op is ACC, the fold of an accumulator's lanes, which are in memory.
+ * Hashed as bytes, as a tile is. */
 typedef struct cg_math {
     uint32_t op, type, lanes;
-    uint32_t below;    /* 1: exp of what is at most 0 */
+    uint32_t kind;     /* EXP: 1, of what is at most 0; ACC: the reduction */
     uint32_t operands; /* that are parameters, one bit each */
     uint32_t count;
     uint64_t imm[2]; /* of the others */
@@ -23,7 +24,7 @@ typedef struct cg_made {
     LLVMValueRef fn;
     const rt_target *target;
     rt_hash hash;               /* of the record and all of the target that code depends on */
-    const struct cg_tile *tile; /* NULL: the function is math */
+    const struct cg_tile *tile; /* NULL: the function is of math */
     cg_math math;
 } cg_made;
 
@@ -38,6 +39,8 @@ typedef struct cg_tiles {
 LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *record, size_t size, LLVMTypeRef type,
                                     cg_made **made);
 
+/* reduce/accumulator.c: a fold's body into f->fn, whose parameter is the address of the lanes. */
+void opjit_cg_fold_body(cg_func *f, const cg_math *m);
 /* math.c: the value of a mathematical op, by a call; a function's type, and its body into f->fn. */
 LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node);
 LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m);

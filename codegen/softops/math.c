@@ -2,8 +2,8 @@
 /* math.c - mathematical functions of vectors: their calls, and their bodies, which are the sequences of eval/math*.c.
  * A function is called at level quick, so that a kernel with exp takes as long to compile as one with an addition; its
  * code is compiled once for the process, with LLVM's default register allocation (driver/tile_code.c). */
-#include "codegen/softops/kept.h"
 #include "ir/eval/math.h"
+#include "codegen/softops/kept.h"
 
 #include <stdio.h>
 
@@ -11,11 +11,18 @@
 
 static LLVMTypeRef type_of(const cg_func *f, const cg_math *m)
 {
-    return m->type == IR_F16 ? opjit_cg_int(f, 16, m->lanes) : opjit_cg_float(f, (ir_type)m->type, m->lanes);
+    const ir_type type = (ir_type)m->type;
+    return type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, m->lanes)
+                                            : opjit_cg_int(f, 8 * opjit_ir_type_size(type), m->lanes);
 }
 
 LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
 {
+    if (m->op == IR_ACC) {
+        const cg_math one = { .type = m->type, .lanes = 1 };
+        LLVMTypeRef memory = f->type.ptr;
+        return LLVMFunctionType(type_of(f, &one), &memory, 1, 0);
+    }
     LLVMTypeRef type = type_of(f, m), types[2] = { type, type };
     return LLVMFunctionType(type, types, (m->operands & 1) + (m->operands >> 1), 0);
 }
@@ -40,7 +47,7 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
 {
     *s = (sequence){ .m = { .steps = ARENA_ARRAY(f->arena, math_step, MATH_STEPS),
                             .capacity = MATH_STEPS,
-                            .below = record->below != 0 },
+                            .below = record->kind != 0 },
                      .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS),
                      .values = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS) };
     if (!s->m.steps || !s->uses || !s->values)
@@ -130,7 +137,7 @@ LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node)
     cg_math m = { .op = n->op, .type = type, .lanes = part ? width : lanes, .count = n->count };
     LLVMValueRef given[2] = { NULL };
     uint32_t params = 0;
-    m.below = opjit_ir_math_is_below(f->ir, (ir_op)n->op, ir_operand(f->ir, node, 0));
+    m.kind = opjit_ir_math_is_below(f->ir, (ir_op)n->op, ir_operand(f->ir, node, 0));
     LLVMTypeRef whole = type_of(f, &m), narrow = opjit_cg_float(f, type, lanes);
     if (type == IR_F16)
         narrow = opjit_cg_int(f, 16, lanes);

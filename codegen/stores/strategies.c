@@ -118,6 +118,8 @@ static uint32_t find_copies(const cg_func *f, const cg_plan *plan)
         copies = CG_PEAK_COPIES / 2;
     if (plan->read_ahead > 0 && is->lanes > 1 && !f->peak && opjit_cg_read_ahead_copies(is) < copies)
         copies = opjit_cg_read_ahead_copies(is);
+    if (!f->peak && is->calls && copies > CG_CALL_COPIES)
+        copies = CG_CALL_COPIES;
     if (!f->peak && copies < CG_SHORT_COPIES && is->most >= 2 * (int64_t)is->lanes * CG_SHORT_COPIES &&
         opjit_cg_converts_shorts(f, is))
         copies = CG_SHORT_COPIES;
