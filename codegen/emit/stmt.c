@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stmt.c - blocks of statements, one after the other, or copies of them side by side. */
 #include "codegen/cg.h"
+#include "codegen/softops/kept.h"
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
@@ -76,6 +77,30 @@ static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
         f->order[(*count)++] = node;
 }
 
+/* Whether the function is called once for both copies. */
+static bool is_pair(const cg_func *f, ir_ref node, uint32_t copies)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    return copies == CG_MATH_COPIES && (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 && !f->piece->mask &&
+           f->piece->lanes * opjit_ir_type_size((ir_type)n->type) >= f->target->vector_bytes;
+}
+
+/* Emits copies from and from + 1 of a mathematical function. */
+static void emit_pair(cg_func *f, ir_ref node, uint32_t from)
+{
+    cg_math_values operands[CG_MATH_COPIES];
+    LLVMValueRef out[CG_MATH_COPIES];
+    for (uint32_t u = 0; u < CG_MATH_COPIES; u++) {
+        set_side(f, from + u);
+        opjit_cg_math_operands(f, node, operands[u]);
+    }
+    opjit_cg_math_pair(f, node, operands, out);
+    for (uint32_t u = 0; u < CG_MATH_COPIES; u++) {
+        set_side(f, from + u);
+        opjit_cg_remember(f, CG_VALUE, node, f->info[node].fresh ? f->scope_count - 1 : f->piece->copy_scope, out[u]);
+    }
+}
+
 /* Emits copies [from, to): of each statement, each operation of one copy after that of the previous copy. */
 static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
 {
@@ -87,7 +112,10 @@ static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
                 put_in_order(f, ir_operand(f->ir, s, i), &count);
         opjit_cg_scope_push(f);
         for (uint32_t i = 0; i <= count; i++) {
-            for (uint32_t u = from; u < to; u++) {
+            const bool pair = i < count && is_pair(f, f->order[i], to - from);
+            if (pair)
+                emit_pair(f, f->order[i], from);
+            for (uint32_t u = from; u < to && !pair; u++) {
                 set_side(f, u);
                 if (i < count)
                     opjit_cg_emit(f, f->order[i]);

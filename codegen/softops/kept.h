@@ -13,8 +13,8 @@ typedef struct cg_math {
     uint32_t op, type, lanes;
     uint32_t kind;     /* EXP: 1, of what is at most 0; ACC: the reduction */
     uint32_t operands; /* that are parameters, one bit each */
-    uint32_t count;
-    uint64_t imm[2]; /* of the others */
+    uint32_t copies;   /* vectors of results, 1 or 2; each has operands of its own */
+    uint64_t imm[2];   /* of the others */
 } cg_math;
 _Static_assert(sizeof(cg_math) == 6 * 4 + 2 * 8, "the record of a function has padding");
 
@@ -43,6 +43,12 @@ LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *
 void opjit_cg_fold_body(cg_func *f, const cg_math *m);
 /* math.c: the value of a mathematical op, by a call; a function's type, and its body into f->fn. */
 LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node);
+/* The same for two copies, by one call: the values of the operands that are not constants, copy by copy; and those of
+ * the op. */
+enum { CG_MATH_OPERANDS = 2, CG_MATH_COPIES = 2 };
+typedef LLVMValueRef cg_math_values[CG_MATH_OPERANDS];
+void opjit_cg_math_operands(cg_func *f, ir_ref node, cg_math_values out);
+void opjit_cg_math_pair(cg_func *f, ir_ref node, cg_math_values *operands, LLVMValueRef *out);
 LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m);
 void opjit_cg_math_body(cg_func *f, const cg_math *m);
 

@@ -16,6 +16,18 @@ static LLVMTypeRef type_of(const cg_func *f, const cg_math *m)
                                             : opjit_cg_int(f, 8 * opjit_ir_type_size(type), m->lanes);
 }
 
+/* Floats as such, halves as integers. */
+static LLVMValueRef as_passed(cg_func *f, ir_type type, LLVMValueRef v)
+{
+    return type == IR_F16 ? opjit_cg_as_bits(f, v) : opjit_cg_as_float(f, v);
+}
+
+/* Parameters of each copy. */
+static uint32_t params_of(const cg_math *m)
+{
+    return (m->operands & 1) + (m->operands >> 1);
+}
+
 LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
 {
     if (m->op == IR_ACC) {
@@ -23,8 +35,9 @@ LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
         LLVMTypeRef memory = f->type.ptr;
         return LLVMFunctionType(type_of(f, &one), &memory, 1, 0);
     }
-    LLVMTypeRef type = type_of(f, m), types[2] = { type, type };
-    return LLVMFunctionType(type, types, (m->operands & 1) + (m->operands >> 1), 0);
+    LLVMTypeRef type = type_of(f, m), all[CG_MATH_COPIES * CG_MATH_OPERANDS] = { type, type, type, type };
+    LLVMTypeRef result = m->copies > 1 ? LLVMStructTypeInContext(f->llvm, all, m->copies, 0) : type;
+    return LLVMFunctionType(result, all, m->copies * params_of(m), 0);
 }
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
@@ -33,7 +46,7 @@ LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
 typedef struct sequence {
     math m;
     uint32_t *uses;
-    LLVMValueRef *values;
+    LLVMValueRef *values[CG_MATH_COPIES]; /* by step */
     uint32_t result;
 } sequence;
 
@@ -48,11 +61,13 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
     *s = (sequence){ .m = { .steps = ARENA_ARRAY(f->arena, math_step, MATH_STEPS),
                             .capacity = MATH_STEPS,
                             .below = record->kind != 0 },
-                     .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS),
-                     .values = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS) };
-    if (!s->m.steps || !s->uses || !s->values)
+                     .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS) };
+    for (uint32_t c = 0; c < CG_MATH_COPIES; c++)
+        s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS);
+    if (!s->m.steps || !s->uses || !s->values[0] || !s->values[1])
         return false;
-    const val x = operand(&s->m, record, 0), y = record->count > 1 ? operand(&s->m, record, 1) : x;
+    const bool binary = opjit_ir_op_infos[record->op].operands[1] != '\0';
+    const val x = operand(&s->m, record, 0), y = binary ? operand(&s->m, record, 1) : x;
     s->result = (uint32_t)opjit_ir_math(&s->m, (ir_op)record->op, x, y).bits;
     s->uses[s->result] = 1;
     for (uint32_t i = s->m.count; i-- > 0;)
@@ -61,14 +76,15 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
     return !s->m.failed;
 }
 
-static LLVMValueRef put_step(cg_func *f, const cg_math *record, const sequence *s, const math_step *step)
+static LLVMValueRef put_step(cg_func *f, const cg_math *record, const sequence *s, const math_step *step, uint32_t copy)
 {
+    const uint32_t param = copy * params_of(record) + (step->imm == 0 ? 0 : record->operands & 1);
     const ir_type type = (ir_type)step->type, from = (ir_type)s->m.steps[step->args[0]].type;
     LLVMValueRef a[3] = { NULL };
     for (uint32_t k = 0; k < step->count; k++)
-        a[k] = s->values[step->args[k]];
+        a[k] = s->values[copy][step->args[k]];
     switch ((ir_op)step->op) {
-    case IR_OP_NONE: return LLVMGetParam(f->fn, (uint32_t)step->imm == 0 ? 0 : record->operands & 1);
+    case IR_OP_NONE: return LLVMGetParam(f->fn, param);
     case IR_CONST:
         return opjit_cg_number(f, type == IR_BOOL ? 1 : 8 * opjit_ir_type_size(type), record->lanes, step->imm);
     case IR_CAST: return opjit_cg_convert(f, from, type, a[0]);
@@ -96,10 +112,15 @@ void opjit_cg_math_body(cg_func *f, const cg_math *m)
     LLVMPositionBuilderAtEnd(f->b, start);
     f->piece->lanes = m->lanes;
     for (uint32_t i = 0; i < s.m.count; i++)
-        if (s.uses[i] > 0)
-            s.values[i] = put_step(f, m, &s, &s.m.steps[i]);
-    LLVMValueRef out = s.values[s.result];
-    LLVMBuildRet(f->b, m->type == IR_F16 ? opjit_cg_as_bits(f, out) : opjit_cg_as_float(f, out));
+        for (uint32_t c = 0; c < m->copies && s.uses[i] > 0; c++)
+            s.values[c][i] = put_step(f, m, &s, &s.m.steps[i], c);
+    LLVMValueRef out[CG_MATH_COPIES];
+    for (uint32_t c = 0; c < m->copies; c++)
+        out[c] = as_passed(f, (ir_type)m->type, s.values[c][s.result]);
+    if (m->copies > 1)
+        LLVMBuildAggregateRet(f->b, out, m->copies);
+    else
+        LLVMBuildRet(f->b, out[0]);
 }
 
 /* --- the call ----------------------------------------------------------------------------------------------------- */
@@ -119,40 +140,64 @@ static LLVMValueRef function_of(cg_func *f, const cg_math *m)
 {
     char prefix[48];
     cg_made *made;
-    snprintf(prefix, sizeof prefix, "math.%s_%sx%u", opjit_ir_op_infos[m->op].name,
-             opjit_ir_type_name((ir_type)m->type), m->lanes);
+    snprintf(prefix, sizeof prefix, "math.%s_%sx%u%s", opjit_ir_op_infos[m->op].name,
+             opjit_ir_type_name((ir_type)m->type), m->lanes, m->copies > 1 ? ".pair" : "");
     LLVMValueRef fn = opjit_cg_kept_function(f, prefix, m, sizeof *m, opjit_cg_math_type(f, m), &made);
     if (made)
         made->math = *m;
     return fn;
 }
 
-LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node)
+static cg_math record_of(const cg_func *f, ir_ref node, uint32_t lanes, uint32_t copies)
 {
     const ir_node *n = ir_at(f->ir, node);
-    const ir_type type = (ir_type)n->type;
+    cg_math m = { .op = n->op, .type = n->type, .lanes = lanes, .copies = copies };
+    m.kind = opjit_ir_math_is_below(f->ir, (ir_op)n->op, ir_operand(f->ir, node, 0));
+    for (uint32_t i = 0; i < n->count && i < CG_MATH_OPERANDS; i++) {
+        const ir_node *x = ir_at(f->ir, ir_operand(f->ir, node, i));
+        if (x->op == IR_CONST)
+            m.imm[i] = x->imm;
+        else
+            m.operands |= 1u << i;
+    }
+    return m;
+}
+
+void opjit_cg_math_operands(cg_func *f, ir_ref node, cg_math_values out)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
+    for (uint32_t i = 0, params = 0; i < n->count && i < CG_MATH_OPERANDS; i++) {
+        const ir_ref x = ir_operand(f->ir, node, i);
+        if (ir_at(f->ir, x)->op != IR_CONST)
+            out[params++] = as_passed(f, (ir_type)n->type, opjit_cg_emit_lanes(f, x, lanes));
+    }
+}
+
+LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node)
+{
+    const ir_type type = (ir_type)ir_at(f->ir, node)->type;
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     const uint32_t width = f->target->vector_bytes / opjit_ir_type_size(type);
     const bool part = lanes > 1 && lanes < width;
-    cg_math m = { .op = n->op, .type = type, .lanes = part ? width : lanes, .count = n->count };
-    LLVMValueRef given[2] = { NULL };
-    uint32_t params = 0;
-    m.kind = opjit_ir_math_is_below(f->ir, (ir_op)n->op, ir_operand(f->ir, node, 0));
-    LLVMTypeRef whole = type_of(f, &m), narrow = opjit_cg_float(f, type, lanes);
-    if (type == IR_F16)
-        narrow = opjit_cg_int(f, 16, lanes);
-    for (uint32_t i = 0; i < n->count && i < 2; i++) {
-        const ir_ref x = ir_operand(f->ir, node, i);
-        if (ir_at(f->ir, x)->op == IR_CONST) {
-            m.imm[i] = ir_at(f->ir, x)->imm;
-            continue;
-        }
-        LLVMValueRef v = opjit_cg_emit_lanes(f, x, lanes);
-        v = type == IR_F16 ? opjit_cg_as_bits(f, v) : opjit_cg_as_float(f, v);
-        m.operands |= 1u << i;
-        given[params++] = part ? resized(f, v, whole, whole) : v;
-    }
+    const cg_math m = record_of(f, node, part ? width : lanes, 1), narrow = { .type = type, .lanes = lanes };
+    cg_math_values given;
+    opjit_cg_math_operands(f, node, given);
+    for (uint32_t i = 0; i < params_of(&m) && part; i++)
+        given[i] = resized(f, given[i], type_of(f, &m), type_of(f, &m));
     LLVMValueRef fn = function_of(f, &m);
-    LLVMValueRef out = LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, given, params, "");
-    return part ? resized(f, out, narrow, whole) : out;
+    LLVMValueRef out = LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, given, params_of(&m), "");
+    return part ? resized(f, out, type_of(f, &narrow), type_of(f, &m)) : out;
+}
+
+void opjit_cg_math_pair(cg_func *f, ir_ref node, cg_math_values *operands, LLVMValueRef *out)
+{
+    const cg_math m = record_of(f, node, f->piece->lanes, CG_MATH_COPIES);
+    LLVMValueRef given[CG_MATH_COPIES * CG_MATH_OPERANDS], fn = function_of(f, &m);
+    const uint32_t params = params_of(&m);
+    for (uint32_t i = 0; i < CG_MATH_COPIES * params; i++)
+        given[i] = operands[i / params][i % params];
+    LLVMValueRef both = LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, given, CG_MATH_COPIES * params, "");
+    for (uint32_t c = 0; c < CG_MATH_COPIES; c++)
+        out[c] = LLVMBuildExtractValue(f->b, both, c, "");
 }

@@ -145,9 +145,9 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 static uint32_t find_abreast(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    if (plan->table || is->in_block || is->lanes < 2 || is->calls)
+    if (plan->table || is->in_block || is->lanes < 2)
         return 0;
-    return !f->peak && ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
+    return !f->peak && (is->calls || ir_at(f->ir, is->body)->next != 0) ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
 }
 
 static void find_modifiers(cg_func *f, cg_plan *plan)

@@ -45,6 +45,7 @@ static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t l
                              how == CONSTANT ? constant : opjit_ir_load(f, b, &j) };
     ir_ref top = 0, tail = 0, inner = 0;
     f->nodes[loop].vec = (uint16_t)lanes;
+    f->nodes[loop].unroll = how == CALLED && lanes > 1 ? 2 : 1; /* one call for two vectors */
     opjit_ir_append(f, 0, &top, stage);
     opjit_ir_append(f, stage, &tail, loop);
     opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, opjit_ir_expr(f, op, type, binary ? 2 : 1, args), &j));
@@ -110,6 +111,49 @@ START_TEST(calls)
 }
 END_TEST
 
+/* Which functions a kernel calls, by name; the caller frees the text. */
+static codegen_result text_of(ir_op op, uint64_t count, uint32_t lanes, form how)
+{
+    ir_func f;
+    build(&f, op, IR_F32, count, lanes, how);
+    codegen_result text = harness_emit(&f, "cpu:x86-64-v4", OPJIT_LEVEL_QUICK, CODEGEN_LLVM);
+    opjit_rt_bytes_zero_end(&text.bytes);
+    opjit_ir_free(&f);
+    return text;
+}
+
+static uint32_t count_of(const char *text, const char *what)
+{
+    uint32_t n = 0;
+    while ((text = strstr(text, what)) != NULL) {
+        text++;
+        n++;
+    }
+    return n;
+}
+
+/* One function for all vectors, whatever the sizes are; no sequence beside it. */
+START_TEST(shared)
+{
+    char first[64] = "", other[64] = "";
+    codegen_result a = text_of(IR_EXP, 320, 16, CALLED), b = text_of(IR_EXP, 6400, 16, CALLED),
+                   c = text_of(IR_EXP, 331, 16, CALLED), d = text_of(IR_POW, 331, 1, CONSTANT);
+    const char *texts[] = { (const char *)a.bytes.data, (const char *)b.bytes.data, (const char *)c.bytes.data,
+                            (const char *)d.bytes.data };
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_msg(strstr(texts[i], "llvm.fma") == NULL, "%s", texts[i]);
+    ck_assert_msg(sscanf(strstr(texts[0], "@math.exp_f32x16.pair."), "%63[^(]", first) == 1, "%s", texts[0]);
+    ck_assert_msg(sscanf(strstr(texts[1], "@math.exp_f32x16.pair."), "%63[^(]", other) == 1, "%s", texts[1]);
+    ck_assert_str_eq(first, other);
+    ck_assert_msg(count_of(texts[2], "define internal <16 x float> @math.exp_f32x16.") == 1, "%s", texts[2]);
+    ck_assert_msg(count_of(texts[3], "define internal float @math.pow_f32x1.") == 1, "%s", texts[3]);
+    opjit_rt_bytes_free(&a.bytes);
+    opjit_rt_bytes_free(&b.bytes);
+    opjit_rt_bytes_free(&c.bytes);
+    opjit_rt_bytes_free(&d.bytes);
+}
+END_TEST
+
 /* Every f32, in compiled code.  A result that equals the C library's double, rounded, needs no closer look. */
 START_TEST(every_f32)
 {
@@ -153,6 +197,7 @@ int main(void)
     TCase *t = tcase_create("math"), *every = tcase_create("every");
     tcase_add_loop_test(t, every_level, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(t, calls, 0, TEST_MATH_COUNT);
+    tcase_add_test(t, shared);
     tcase_add_loop_test(every, every_f32, 0, TEST_MATH_COUNT);
     tcase_set_timeout(every, 3600);
     suite_add_tcase(s, t);
