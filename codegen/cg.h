@@ -115,8 +115,8 @@ typedef struct cg_acc {
     uint32_t held_count;                         /* vectors that have all lanes in registers; 0: they are in memory */
     LLVMValueRef held[CG_MAX_HELD];              /* these vectors now */
     LLVMValueRef phis[CG_MAX_HELD];              /* and at the start of a round */
-    bool own;                                    /* GPUs: it belongs to one thread */
-    bool apart;                                  /* GPUs: thread l of the team has lane l */
+    bool own, apart;                             /* GPUs: it belongs to one thread; thread l of the team has lane l */
+    bool whole;                                  /* vectors are stored whole: what reads a masked store waits for it */
 } cg_acc;
 
 /* An address that several accesses share: of the element with the coordinates `at`, where no node means 0. */

@@ -93,7 +93,11 @@ LLVMValueRef opjit_cg_acc_values(cg_func *f, const cg_acc *a, LLVMValueRef array
 {
     const bool real = !f->cpu->grid && (a->type == IR_F32 || a->type == IR_F64);
     const uint32_t bits = cg_acc_bits(a);
-    return read_as(f, real ? opjit_cg_float(f, a->type, lanes) : opjit_cg_int(f, bits, lanes), array, bits, lane);
+    LLVMValueRef v =
+        read_as(f, real ? opjit_cg_float(f, a->type, lanes) : opjit_cg_int(f, bits, lanes), array, bits, lane);
+    if (a->whole && lanes > 1)
+        LLVMSetVolatile(v, 1);
+    return v;
 }
 
 void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value)
@@ -163,6 +167,7 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
                    .blocked = a->blocked || in_block(f, a),
                    .own = a->own,
                    .apart = a->apart,
+                   .whole = !f->peak && !f->cpu->grid && chooses(acc, a),
                    .lane = array(f, bits, lanes) };
     f->accumulates = true;
     if (cg_acc_is_arg(acc)) {
@@ -374,6 +379,35 @@ LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
 
 /* --- updates ------------------------------------------------------------------------------------------------------ */
 
+/* The values of `width` lanes from `at` on among `lanes` that would change nothing. */
+static LLVMValueRef among(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef values, uint32_t width,
+                          uint32_t at, uint32_t lanes)
+{
+    const uint64_t identity = opjit_ir_identity(a->type, (ir_kind)acc->kind);
+    LLVMValueRef mask[CG_MAX_LANES];
+    if (width == 1)
+        return LLVMBuildInsertElement(f->b, opjit_cg_number(f, cg_acc_bits(a), lanes, identity), values,
+                                      number(f, 32, at), "");
+    for (uint32_t i = 0; i < lanes; i++)
+        mask[i] = number(f, 32, i >= at && i < at + width ? i - at : width);
+    return LLVMBuildShuffleVector(f->b, values, opjit_cg_number(f, cg_acc_bits(a), width, identity),
+                                  LLVMConstVector(mask, lanes), "");
+}
+
+/* At quick lanes are in memory, and a fold that reads a whole vector waits long for parts of it that were stored alone:
+ * a part whose place is known becomes a whole vector.  Returns its lanes. */
+static uint32_t make_whole(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef *lane, uint32_t width,
+                           cg_part *e)
+{
+    const uint32_t part = part_of(f, cg_acc_bits(a), cg_acc_lanes(acc, a));
+    if (f->peak || f->cpu->grid || cg_acc_is_arg(acc) || width >= part || cg_acc_bits(a) < 32 || !LLVMIsConstant(*lane))
+        return width;
+    const uint32_t at = (uint32_t)LLVMConstIntGetZExtValue(*lane) % part;
+    e->value = among(f, acc, a, opjit_cg_as_bits(f, e->value), width, at, part);
+    *lane = number(f, 64, LLVMConstIntGetZExtValue(*lane) - at);
+    return part;
+}
+
 /* Updates the lanes from k modulo lanes on with `e`. */
 static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k, uint32_t width, cg_part e)
 {
@@ -384,6 +418,7 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
         lane = LLVMBuildAnd(f->b, k, lane, "");
     if (!f->peak && width > 1 && chooses(acc, a)) /* what is before a comparison leaves fast selection with it */
         opjit_cg_next_block(f);
+    width = make_whole(f, acc, a, &lane, width, &e);
     opjit_cg_acc_write(f, acc, a, lane, opjit_cg_acc_combine(f, acc, a, opjit_cg_acc_read(f, acc, a, width, lane), e));
 }
 
