@@ -17,7 +17,8 @@ typedef enum codegen_emit {
     CODEGEN_OBJECT = 1,
     CODEGEN_ASM = 2,
     CODEGEN_LLVM = 3,
-    CODEGEN_PLAN = 4 /* text: what is chosen for each loop of the first variant; no code is made */
+    CODEGEN_PLAN = 4, /* text: what is chosen for each loop of the first variant; no code is made */
+    CODEGEN_TVM_FFI = 5 /* an object: the kernel as a function of TVM FFI, beside that of OBJECT */
 } codegen_emit;
 
 /* A kernel for other programs, for OBJECT, ASM and LLVM: in addition to its stages the functions NAME, NAME_packed and

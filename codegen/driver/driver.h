@@ -88,6 +88,10 @@ opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, co
 opjit_status opjit_cg_kernel_constants(cg_func *f, const codegen_kernel *request, const char *name, LLVMValueRef **out);
 opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t version);
 opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
+/* For code that runs before the features are known. */
+void opjit_cg_base_features(rt_target *t);
+/* tvm_ffi.c: __tvm_ffi_NAME, which calls another object's NAME_packed. */
+opjit_status opjit_cg_tvm_ffi(cg_func *f, const codegen_kernel *kernel, const char *name);
 /* A library's registry with the distances to these symbols. */
 opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
                                uint32_t count);

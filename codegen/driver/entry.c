@@ -346,8 +346,7 @@ static LLVMValueRef *find_stages(cg_func *f, const codegen_version *version)
     return stages;
 }
 
-/* For code that runs before the features are known. */
-static void base_features(rt_target *t)
+void opjit_cg_base_features(rt_target *t)
 {
     opjit_rt_target_set_features(t, t->arch == RT_ARCH_X86_64 ? 0 : opjit_rt_level_features(t->arch, 1));
 }
@@ -362,7 +361,7 @@ opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
     if (!stages)
         return opjit_rt_no_memory(f->error);
     opjit_cg_soft_close(f, version->name);
-    base_features(&first);
+    opjit_cg_base_features(&first);
     f->target = &first;
     snprintf(name, sizeof(name), "%s.runs_here", version->name);
     if (first.arch == RT_ARCH_X86_64 || k->request->version_count > 1)
@@ -430,7 +429,7 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k)
 {
     rt_target first = *k->request->versions[0].target;
     char packed_name[NAME_SIZE];
-    base_features(&first);
+    opjit_cg_base_features(&first);
     f->target = &first;
     snprintf(packed_name, sizeof(packed_name), "%s_packed", k->name);
     if (first.arch == RT_ARCH_X86_64)

@@ -23,14 +23,14 @@ typedef struct job {
     opjit_error *error;
     cg_llvm llvm;
     rt_arena arena;
-    const rt_target *target; /* of the version that is being built */
+    const rt_target *target;     /* of the version that is being built */
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
     uint32_t buffer_count;
     bool accumulates;
     const cg_stages *stages; /* of the request, or by version */
-    uint32_t level;       /* of the code, after find_level */
-    uint32_t first, last; /* codes that are to be built */
-    cg_tiles tiles;       /* that the module calls */
+    uint32_t level;          /* of the code, after find_level */
+    uint32_t first, last;    /* codes that are to be built */
+    cg_tiles tiles;          /* that the module calls */
 } job;
 
 static double now_ms(void)
@@ -246,8 +246,8 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!codegen}{level} is {%u}; 1 (quick) and 2 (peak) are allowed", r->level);
-    if (r->emit > CODEGEN_PLAN)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!codegen}{emit} is {%u}; 0 to 4 are allowed",
+    if (r->emit > CODEGEN_TVM_FFI)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!codegen}{emit} is {%u}; 0 to 5 are allowed",
                                (unsigned)r->emit);
     if (r->emit == CODEGEN_PLAN && (r->kernel || r->variant_count == 0))
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
@@ -307,8 +307,13 @@ static opjit_status compile_some(const codegen_request *request, const cg_stages
 {
     const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
     const cg_target *cpu = opjit_cg_target_find(target->arch);
-    job j = { .request = request, .error = error, .target = target, .level = request->level, .stages = stages,
-              .first = first, .last = last };
+    job j = { .request = request,
+              .error = error,
+              .target = target,
+              .level = request->level,
+              .stages = stages,
+              .first = first,
+              .last = last };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
     j.tiles.arena = &j.arena;
@@ -372,9 +377,8 @@ static opjit_status compile_whole(const codegen_request *request, const cg_targe
     opjit_status status = take_stages(request, cpu, &w, error);
     if (status == OPJIT_OK) {
         leveled.level = find_level(request, cpu, &w);
-        status = request->emit == CODEGEN_PLAN
-                     ? opjit_cg_explain(&leveled, w.stages, leveled.level, &out->bytes, error)
-                     : compile_stages(&leveled, cpu, w.stages, out, error);
+        status = request->emit == CODEGEN_PLAN ? opjit_cg_explain(&leveled, w.stages, leveled.level, &out->bytes, error)
+                                               : compile_stages(&leveled, cpu, w.stages, out, error);
     }
     opjit_rt_arena_free(&w.arena);
     if (status != OPJIT_OK) {
@@ -384,6 +388,55 @@ static opjit_status compile_whole(const codegen_request *request, const cg_targe
     }
     return status;
 }
+
+/* --- other objects ------------------------------------------------------------------------------------------------ */
+
+/* What a module without stages has; other objects define the symbols that it refers to. */
+typedef struct contents {
+    const char *name;
+    const codegen_kernel *kernel; /* TVM FFI's function of it; NULL: a registry */
+    const rt_bytes *registry;
+    const char *const *kernels;
+    uint32_t count;
+} contents;
+
+static opjit_status emit_contents(const contents *c, const rt_target *target, const opjit_allocator *allocator,
+                                  rt_bytes *out, opjit_error *error)
+{
+    const codegen_request module = {
+        .level = OPJIT_LEVEL_QUICK, .emit = CODEGEN_OBJECT, .name = c->name, .target = target, .allocator = allocator
+    };
+    job j = { .request = &module, .error = error, .target = target, .level = module.level };
+    const cg_target *cpu = opjit_cg_target_find(target->arch);
+    if (!cpu)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
+                               target->text);
+    opjit_rt_arena_init(&j.arena, allocator);
+    opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
+    cg_func f = { .peak = false };
+    if (status == OPJIT_OK) {
+        f = new_function(&j, cpu, NULL);
+        status = c->kernel ? opjit_cg_tvm_ffi(&f, c->kernel, c->name)
+                           : opjit_cg_registry(&f, c->name, c->registry, c->kernels, c->count);
+    }
+    if (status == OPJIT_OK)
+        status = opjit_cg_llvm_emit(&j.llvm, cpu, LLVMObjectFile, error);
+    if (status == OPJIT_OK) {
+        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.llvm.object), LLVMGetBufferSize(j.llvm.object));
+        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    close_job(&j);
+    return status;
+}
+
+opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
+                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error)
+{
+    const contents c = { .name = request->name, .registry = registry, .kernels = kernels, .count = count };
+    return emit_contents(&c, request->target, request->allocator, out, error);
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------------ */
 
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
 {
@@ -395,6 +448,10 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     if (!cpu)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
                                target->text);
+    if (request->emit == CODEGEN_TVM_FFI) {
+        const contents c = { .name = request->name, .kernel = request->kernel };
+        return emit_contents(&c, target, request->allocator, &out->bytes, error);
+    }
     if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!codegen}{!target}code for {%s} is %s, and nothing that this machine calls",
@@ -403,37 +460,4 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!codegen}{!target}code for {%s} is no text; spirv-dis makes one of it", target->text);
     return compile_whole(request, cpu, out, error);
-}
-
-/* --- registries --------------------------------------------------------------------------------------------------- */
-
-/* A module of data only; other objects define the symbols that it refers to. */
-opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
-                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error)
-{
-    const codegen_request module = { .level = OPJIT_LEVEL_QUICK,
-                                     .emit = CODEGEN_OBJECT,
-                                     .name = request->name,
-                                     .target = request->target,
-                                     .allocator = request->allocator };
-    job j = { .request = &module, .error = error, .target = request->target, .level = module.level };
-    const cg_target *cpu = opjit_cg_target_find(request->target->arch);
-    if (!cpu)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
-                               request->target->text);
-    opjit_rt_arena_init(&j.arena, request->allocator);
-    opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
-    cg_func f = { .peak = false };
-    if (status == OPJIT_OK) {
-        f = new_function(&j, cpu, NULL);
-        status = opjit_cg_registry(&f, request->name, registry, kernels, count);
-    }
-    if (status == OPJIT_OK)
-        status = opjit_cg_llvm_emit(&j.llvm, cpu, LLVMObjectFile, error);
-    if (status == OPJIT_OK) {
-        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.llvm.object), LLVMGetBufferSize(j.llvm.object));
-        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
-    }
-    close_job(&j);
-    return status;
 }

@@ -10,7 +10,7 @@
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */
-#define ARTIFACT_KINDS (OPJIT_ARTIFACT_WEIGHTS + 1)
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_TVM_FFI + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {

@@ -24,7 +24,8 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
 {
     const opjit_codegen *codegen;
     rt_arena arena;
-    codegen_kernel kernel = { .version_count = a->target_count, .constants = k->constants,
+    codegen_kernel kernel = { .version_count = a->target_count,
+                              .constants = k->constants,
                               .weights_apart = a->weights_apart };
     codegen_request request = { .level = k->versions[0].unit->options.level,
                                 .emit = emit,
@@ -74,6 +75,17 @@ static void print_ir(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out
     }
 }
 
+/* Its function has an argument for each input and output, and no others. */
+static opjit_status make_tvm_ffi(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out, opjit_error *error)
+{
+    if (shipped_meta(k, 0)->params != 0 || shipped_weights(k) != 0)
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{!argument}{!kind}{tvmffi}: kernel %s has %s, for which TVM FFI's function has no argument", k->name,
+            shipped_weights(k) != 0 ? "its weights apart" : "late fields");
+    return generate(a, k, CODEGEN_TVM_FFI, out, error);
+}
+
 static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out, opjit_error *error)
 {
     rt_bytes ptx;
@@ -99,7 +111,8 @@ static bool has_kind(rt_arch arch, opjit_artifact_kind kind)
     case OPJIT_ARTIFACT_HEADER:
     case OPJIT_ARTIFACT_ARCHIVE:
     case OPJIT_ARTIFACT_SHARED:
-    case OPJIT_ARTIFACT_LIBRARY_HEADER: return arch == RT_ARCH_END;
+    case OPJIT_ARTIFACT_LIBRARY_HEADER:
+    case OPJIT_ARTIFACT_TVM_FFI: return arch == RT_ARCH_END;
     case OPJIT_ARTIFACT_PTX:
     case OPJIT_ARTIFACT_CUBIN: return arch == RT_ARCH_NVPTX;
     case OPJIT_ARTIFACT_HSACO: return arch == RT_ARCH_AMDGPU;
@@ -129,9 +142,10 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
     char there[80] = "";
 
     if (a->weights_apart && (kind == OPJIT_ARTIFACT_ARCHIVE || kind == OPJIT_ARTIFACT_SHARED))
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{!argument}{!kind}{lib}: kernels whose weights are apart are in no library, which would "
-                               "have to bind them");
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{!argument}{!kind}{lib}: kernels whose weights are apart are in no library, which would "
+            "have to bind them");
     if (kind == OPJIT_ARTIFACT_WEIGHTS && !a->weights_apart)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!argument}{!kind}{weights}: they are part of the objects, without "
@@ -159,6 +173,7 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
     case OPJIT_ARTIFACT_PTX:
     case OPJIT_ARTIFACT_ASM: return generate(a, k, CODEGEN_ASM, out, error);
     case OPJIT_ARTIFACT_CUBIN: return assemble(a, k, out, error);
+    case OPJIT_ARTIFACT_TVM_FFI: return make_tvm_ffi(a, k, out, error);
     case OPJIT_ARTIFACT_LLVM: return generate(a, k, CODEGEN_LLVM, out, error);
     case OPJIT_ARTIFACT_IR: print_ir(a, k, out); break;
     case OPJIT_ARTIFACT_HEADER: opjit_fe_artifact_header(a, k, out); break;
@@ -227,10 +242,10 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
         *out_bytes = 0;
     if (artifact == NULL || out_data == NULL || out_bytes == NULL)
         return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : out_data == NULL ? "out_data" : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_WEIGHTS)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_TVM_FFI)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!argument}{kind}: {%u}, must be an opjit_artifact_kind (%u to %u)", (unsigned)kind,
-                               (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_WEIGHTS);
+                               (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_TVM_FFI);
     TRY(check_kind(artifact, kind, error));
     if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{index}: {%u}, there are %u kernels", index,

@@ -253,7 +253,7 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
 static opjit_status put_kernel(outputs *o, uint32_t index)
 {
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
-        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_SPIRV; kind++)
+        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_TVM_FFI; kind++)
             if (emits[i].extension != NULL && (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
                 TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),
                                emits[i].extension));

@@ -117,8 +117,11 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_CUBIN = 11, /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
     OPJIT_ARTIFACT_HSACO = 12, /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
     OPJIT_ARTIFACT_SPIRV = 13, /* .spv: SPIR-V 1.2 for OpenCL devices */
-    OPJIT_ARTIFACT_WEIGHTS = 14 /* of an artifact with OPJIT_ARTIFACT_WEIGHTS_APART: the bytes that the kernel is given;
+    OPJIT_ARTIFACT_WEIGHTS = 14, /* of an artifact with OPJIT_ARTIFACT_WEIGHTS_APART: the bytes that the kernel is given;
                                    none where it takes none */
+    OPJIT_ARTIFACT_TVM_FFI = 15 /* .o beside OBJECT's: the kernel as a function of TVM FFI, __tvm_ffi_NAME, which checks
+                                   its arguments (tensors: inputs, then outputs) and calls NAME_packed; for CPUs of
+                                   64 bits, kernels without late fields and weights apart */
 } opjit_artifact_kind;
 
 /* The kinds by name, as the program's --emit and messages call them: FIRST is the first, NEXT are the others, each with
@@ -134,7 +137,8 @@ typedef enum opjit_artifact_kind {
     NEXT("ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX)                                  \
     NEXT("cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN)                            \
     NEXT("hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO)                            \
-    NEXT("spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV)
+    NEXT("spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV)                              \
+    NEXT("tvmffi", "tvmffi.o", 1u << OPJIT_ARTIFACT_TVM_FFI)
 
 /* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
  * index is: *out_bytes bytes at *out_data.  They are the artifact's and stay until it is destroyed or a kernel is

@@ -85,9 +85,9 @@ expect_file "$work/one/eye.ir"
 run compile "$models/eye.json" --emit obj
 expect_error 'no folder' 2 'opjit: compile: -o DIR is missing: see opjit --help'
 run compile "$models/eye.json" --emit obj,tar -o "$work/x"
-expect_error 'emit' 2 'opjit: --emit: tar is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv'
+expect_error 'emit' 2 'opjit: --emit: tar is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv, tvmffi'
 run compile "$models/eye.json" --emit ptx --target cpu:x86-64-v4+avx512vnni+avx512vbmi+avx512vbmi2+avx512bitalg,tune=znver4,l2=1048576 -o "$work/x"
-expect_error 'another target' 1 "$work/x/eye.ptx: ptx is not for target cpu:x86-64-v4, which has obj, header, lib, llvm, asm, ir, json"
+expect_error 'another target' 1 "$work/x/eye.ptx: ptx is not for target cpu:x86-64-v4, which has obj, header, lib, llvm, asm, ir, json, tvmffi"
 run compile "$models/eye.json" --dispatchable ear -o "$work/x"
 expect_error 'no such dispatchable' 1 "$models/eye.json: there is no dispatchable \"ear\""
 run compile "$models/eye.json" --dispatchable shfited -o "$work/x"

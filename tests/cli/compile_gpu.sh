@@ -29,7 +29,7 @@ expect_error 'objects' 1 "$work/x/eye.o: obj is not for target nvptx:sm_90, whic
 run compile "$models/eye.json" --target nvptx:sm_90 --emit lib -o "$work/x"
 expect_status 'libraries' 1
 run compile "$models/eye.json" --target cpu:aarch64 --emit ptx -o "$work/x"
-expect_error 'PTX for a CPU' 1 "$work/x/eye.ptx: ptx is not for target cpu:aarch64, which has obj, header, lib, llvm, asm, ir, json"
+expect_error 'PTX for a CPU' 1 "$work/x/eye.ptx: ptx is not for target cpu:aarch64, which has obj, header, lib, llvm, asm, ir, json, tvmffi"
 run compile "$models/eye.json" --target nvptx:sm_90,cpu:x86-64-v3 --emit ptx -o "$work/x"
 expect_status 'a GPU beside a CPU' 1
 [ ! -e "$work/x" ] || fail 'something was written'

@@ -223,7 +223,7 @@ static const struct {
     { "nvptx:sm_90", OPJIT_ARTIFACT_SPIRV,
       "spirv is not for target nvptx:sm_90, which has llvm, asm, ir, json, ptx, cubin" },
     { "cpu:x86-64-v3", OPJIT_ARTIFACT_SPIRV,
-      "spirv is not for target cpu:x86-64-v3, which has obj, header, lib, llvm, asm, ir, json" },
+      "spirv is not for target cpu:x86-64-v3, which has obj, header, lib, llvm, asm, ir, json, tvmffi" },
 };
 
 START_TEST(refused)
