@@ -3,14 +3,30 @@
  * block whose registers are phis; what is after it.  Operations on values are emitted by emit/arith.c and its like. */
 #include "codegen/hold/hold.h"
 
-enum { LINE = 64 };
+enum { LINE = 64, MOST_SHIFT = 3 /* that addresses have */, MOST_FACTORS = 64 };
+enum { NO_ARG = CG_TILE_ARGS };
 
-/* A value, and the stamp of the statement or part in which it is valid; addresses are valid everywhere. */
+/* A value, and the stamp of the statement or part in which it is valid. */
 typedef struct remembered {
     LLVMValueRef value;
-    LLVMValueRef lanes; /* the value in all lanes; or a row's address in the held loop; NULL: not made yet */
+    LLVMValueRef lanes; /* the value in all lanes; NULL: not made yet */
     uint32_t stamp;
 } remembered;
+
+/* What grows with the held loop. */
+typedef struct move {
+    int64_t by;
+    uint32_t by_arg; /* as in cg_tile_access */
+    uint32_t arg;    /* from which, or NO_ARG */
+    LLVMValueRef phi, value;
+} move;
+
+/* A distance that is an argument, times a constant. */
+typedef struct scaled {
+    int64_t by;
+    uint32_t arg;
+    LLVMValueRef value;
+} scaled;
 
 typedef struct maker {
     cg_func *f;
@@ -19,21 +35,25 @@ typedef struct maker {
     LLVMValueRef given[CG_TILE_NODES]; /* arguments as values */
     LLVMValueRef word[CG_TILE_ARGS];   /* arguments as addresses and distances */
     LLVMValueRef reg[CG_TILE_REGISTERS];
-    LLVMValueRef k;                    /* iterations of the held loop so far; NULL outside of it */
+    LLVMBasicBlockRef loop, before; /* the held loop, and the block before it; NULL outside of it */
+    move *move;                     /* in the held loop: at most one per remembered address, and its variable */
+    uint32_t move_count;
+    scaled factor[MOST_FACTORS];
+    uint32_t factor_count;
     uint32_t at[CG_TILE_LOOPS];
-    uint32_t stamp, part_stamp;        /* of the statement, of the part */
+    uint32_t stamp, part_stamp; /* of the statement, of the part */
     cg_tile_part part;
-    bool chosen;                       /* at the end: the value of the tile's choice */
-    remembered *of;                    /* by node, row, and iteration */
+    bool chosen;    /* at the end: the value of the tile's choice */
+    remembered *of; /* by node, row, and iteration */
 } maker;
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 static LLVMTypeRef type_of(const cg_func *f, ir_type type, uint32_t lanes)
 {
-    return type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, lanes)
-                                            : opjit_cg_int(f, type == IR_INDEX ? 64 : 8 * opjit_ir_type_size(type),
-                                                           lanes);
+    return type == IR_F32 || type == IR_F64
+               ? opjit_cg_float(f, type, lanes)
+               : opjit_cg_int(f, type == IR_INDEX ? 64 : 8 * opjit_ir_type_size(type), lanes);
 }
 
 static LLVMValueRef read_word(maker *m, uint32_t arg, LLVMTypeRef type)
@@ -70,47 +90,103 @@ static int64_t variable_of(const maker *m, uint32_t l)
     return loop->lo + (int64_t)m->at[l] * loop->lanes;
 }
 
-/* The address for the loops' current values, without the distances that are constants and without the held loop's. */
-static remembered *row_of(maker *m, uint32_t access)
+/* What grows with the held loop: an address that is an argument, in its current iteration, or (NO_ARG) the number of
+ * iterations.  It is hidden from LLVM's strength reduction, whose search for a form of each address would take a fifth of
+ * a tile's compile.  Only in the loop, which is one block. */
+static LLVMValueRef moved(maker *m, uint32_t arg, int64_t by, uint32_t by_arg)
+{
+    cg_func *f = m->f;
+    uint32_t i = 0;
+    while (i < m->move_count && (m->move[i].arg != arg || m->move[i].by != by || m->move[i].by_arg != by_arg))
+        i++;
+    if (i < m->move_count)
+        return m->move[i].value;
+    LLVMValueRef start = arg == NO_ARG ? opjit_cg_number(f, 64, 1, 0) : read_word(m, arg, f->type.i64);
+    LLVMPositionBuilderBefore(f->b, LLVMGetFirstInstruction(m->loop));
+    LLVMValueRef phi = LLVMBuildPhi(f->b, f->type.i64, "");
+    LLVMPositionBuilderAtEnd(f->b, m->loop);
+    LLVMAddIncoming(phi, &start, &m->before, 1);
+    LLVMValueRef v = opjit_cg_opaque(f, phi);
+    if (arg != NO_ARG)
+        v = LLVMBuildIntToPtr(f->b, v, f->type.ptr, "");
+    m->move[m->move_count++] = (move){ .by = by, .by_arg = by_arg, .arg = arg, .phi = phi, .value = v };
+    return v;
+}
+
+static void put_moves(maker *m)
+{
+    cg_func *f = m->f;
+    for (uint32_t i = 0; i < m->move_count; i++) {
+        const move *v = &m->move[i];
+        LLVMValueRef by = v->by_arg ? word(m, v->by_arg - 1, f->type.i64) : opjit_cg_number(f, 64, 1, (uint64_t)v->by);
+        LLVMValueRef next = LLVMBuildAdd(f->b, v->phi, by, "");
+        LLVMAddIncoming(v->phi, &next, &m->loop, 1);
+    }
+}
+
+/* The address that is an access's argument, in the current iteration of the held loop. */
+static LLVMValueRef start_of(maker *m, const cg_tile_access *a)
+{
+    const uint32_t arg = a->base + cg_tile_place(m->t, a->each, m->at);
+    if (!m->loop || (a->by[0] == 0 && !a->by_arg[0]))
+        return word(m, arg, m->f->type.ptr);
+    return moved(m, arg, a->by_arg[0] ? 0 : a->by[0], a->by_arg[0]);
+}
+
+/* So many times a distance, in the form of the targets' addresses: a factor that is computed once, times 1, 2, 4 or 8.
+ * Rows of any number then need few registers. */
+static LLVMValueRef times(maker *m, uint32_t arg, int64_t factor)
+{
+    cg_func *f = m->f;
+    uint32_t shift = 0, i = 0;
+    for (; shift < MOST_SHIFT && factor % 2 == 0; shift++)
+        factor /= 2;
+    LLVMValueRef v = word(m, arg, f->type.i64);
+    if (factor != 1) {
+        while (i < m->factor_count && (m->factor[i].arg != arg || m->factor[i].by != factor))
+            i++;
+        if (i == m->factor_count && i < MOST_FACTORS)
+            m->factor[m->factor_count++] =
+                (scaled){ factor, arg, LLVMBuildMul(f->entry, v, opjit_cg_number(f, 64, 1, (uint64_t)factor), "") };
+        v = i < MOST_FACTORS ? m->factor[i].value
+                             : LLVMBuildMul(f->b, v, opjit_cg_number(f, 64, 1, (uint64_t)factor), "");
+    }
+    return shift > 0 ? LLVMBuildShl(f->b, v, opjit_cg_number(f, 64, 1, shift), "") : v;
+}
+
+/* How many of the distance that loop l moves by: of all loops that move by it, at the first of them. */
+static int64_t distances_of(const maker *m, const cg_tile_access *a, uint32_t l)
+{
+    int64_t sum = 0;
+    for (uint32_t k = 1; k < m->t->loops; k++) {
+        if (k < l && a->by_arg[k] == a->by_arg[l])
+            return 0;
+        sum += a->by_arg[k] == a->by_arg[l] ? variable_of(m, k) : 0;
+    }
+    return sum;
+}
+
+/* The address for the loops' current values, without the distances that are constants. */
+static LLVMValueRef row_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
     cg_func *f = m->f;
     remembered *r = &m->of[m->t->row[access] + cg_tile_place(m->t, cg_tile_rows_of(m->t, a), m->at)];
-    if (r->value)
-        return r;
-    LLVMValueRef p = word(m, a->base + cg_tile_place(m->t, a->each, m->at), f->type.ptr);
-    for (uint32_t l = 1; l < m->t->loops; l++) {
-        if (!a->by_arg[l] || variable_of(m, l) == 0)
-            continue;
-        LLVMValueRef by = LLVMBuildMul(f->entry, word(m, a->by_arg[l] - 1, f->type.i64),
-                                       opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, l)), "");
-        p = LLVMBuildGEP2(f->entry, f->type.i8, p, &by, 1, "");
-    }
-    r->value = p;
-    return r;
-}
-
-/* The same in the current iteration of the held loop, which is one block. */
-static LLVMValueRef moved_row(maker *m, uint32_t access)
-{
-    const cg_tile_access *a = &m->t->access[access];
-    cg_func *f = m->f;
-    remembered *r = row_of(m, access);
-    if (!m->k || (a->by[0] == 0 && !a->by_arg[0]))
+    if (r->value && r->stamp == m->part_stamp)
         return r->value;
-    if (!r->lanes) {
-        LLVMValueRef by = a->by_arg[0] ? word(m, a->by_arg[0] - 1, f->type.i64)
-                                       : opjit_cg_number(f, 64, 1, (uint64_t)a->by[0]);
-        r->lanes = opjit_cg_offset(f, f->type.i8, r->value, LLVMBuildMul(f->b, m->k, by, ""));
-    }
-    return r->lanes;
+    LLVMValueRef p = start_of(m, a);
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        if (a->by_arg[l] && distances_of(m, a, l) != 0)
+            p = opjit_cg_offset(f, f->type.i8, p, times(m, a->by_arg[l] - 1, distances_of(m, a, l)));
+    *r = (remembered){ .value = p, .stamp = m->part_stamp };
+    return p;
 }
 
 static LLVMValueRef pointer_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
     cg_func *f = m->f;
-    LLVMValueRef p = moved_row(m, access);
+    LLVMValueRef p = row_of(m, access);
     uint64_t offset = 0;
     for (uint32_t l = 1; l < m->t->loops; l++)
         offset += a->by[l] ? (uint64_t)a->by[l] * (uint64_t)variable_of(m, l) : 0;
@@ -209,10 +285,13 @@ static LLVMValueRef compute(maker *m, uint32_t node)
     switch ((cg_tile_what)n->what) {
     case CG_TILE_ARG: return given(m, node);
     case CG_TILE_CONST:
-        return opjit_cg_number(
-            f, n->type == IR_BOOL ? 1 : n->type == IR_INDEX ? 64 : 8 * opjit_ir_type_size((ir_type)n->type), 1, n->imm);
+        return opjit_cg_number(f,
+                               n->type == IR_BOOL    ? 1
+                               : n->type == IR_INDEX ? 64
+                                                     : 8 * opjit_ir_type_size((ir_type)n->type),
+                               1, n->imm);
     case CG_TILE_VAR:
-        return n->at == 0 ? LLVMBuildAdd(f->b, word(m, n->a[0], f->type.i64), m->k, "")
+        return n->at == 0 ? LLVMBuildAdd(f->b, word(m, n->a[0], f->type.i64), moved(m, NO_ARG, 1, 0), "")
                           : opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, n->at));
     case CG_TILE_LOAD:
         if (m->t->access[n->at].held)
@@ -320,19 +399,22 @@ static void put_loop(maker *m)
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
     LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSGT, n, zero, ""), loop, after);
     LLVMPositionBuilderAtEnd(f->b, loop);
-    LLVMValueRef k = m->k = LLVMBuildPhi(f->b, f->type.i64, ""), phi[CG_TILE_REGISTERS];
-    LLVMAddIncoming(k, &zero, &before, 1);
+    m->loop = loop;
+    m->before = before;
+    LLVMValueRef left = LLVMBuildPhi(f->b, f->type.i64, ""), phi[CG_TILE_REGISTERS];
+    LLVMAddIncoming(left, &n, &before, 1);
     for (uint32_t r = 0; r < count; r++) {
         start[r] = m->reg[r];
         phi[r] = m->reg[r] = LLVMBuildPhi(f->b, LLVMTypeOf(start[r]), "");
         LLVMAddIncoming(phi[r], &start[r], &before, 1);
     }
     put_part(m, CG_TILE_BODY);
-    LLVMValueRef next = LLVMBuildAdd(f->b, k, opjit_cg_number(f, 64, 1, 1), "");
-    LLVMAddIncoming(k, &next, &loop, 1);
-    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, n, ""), loop, after);
+    put_moves(m);
+    LLVMValueRef next = LLVMBuildSub(f->b, left, opjit_cg_number(f, 64, 1, 1), "");
+    LLVMAddIncoming(left, &next, &loop, 1);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, zero, ""), loop, after);
     LLVMPositionBuilderAtEnd(f->b, after);
-    m->k = NULL;
+    m->loop = NULL;
     for (uint32_t r = 0; r < count; r++) {
         LLVMAddIncoming(phi[r], &m->reg[r], &loop, 1);
         LLVMValueRef end = LLVMBuildPhi(f->b, LLVMTypeOf(start[r]), "");
@@ -365,8 +447,9 @@ void opjit_cg_tile_body(cg_func *f, const cg_tile *t)
         *m = (maker){ .f = f,
                       .t = t,
                       .args = LLVMGetParam(f->fn, 0),
+                      .move = ARENA_ARRAY(f->arena, move, (size_t)t->remembered + 1),
                       .of = ARENA_ARRAY(f->arena, remembered, t->remembered) };
-    if (!m || !m->of) {
+    if (!m || !m->move || !m->of) {
         f->failed = true;
         return;
     }
