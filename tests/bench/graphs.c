@@ -115,8 +115,8 @@ static graph_value clip(graph *g, graph_value x, float least, float most)
 }
 
 /* Value on diagonals [first, last); elsewhere x, or 0 where x is NULL. */
-static graph_value band(graph *g, const graph_value *x, DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION value, int32_t first,
-                        int32_t last)
+static graph_value band(graph *g, const graph_value *x, DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION value,
+                        int32_t first, int32_t last)
 {
     graph_value result;
     graph_node *const node = add(g, DML_OPERATOR_DIAGONAL_MATRIX1, full(type), &result);
@@ -257,6 +257,19 @@ void graph_rows(graph *g, const uint32_t shape[3], bool with_gelu)
     begin(g, shape);
     const graph_value x = normalized(g, input(g, GRAPH_FULL));
     softmax(g, with_gelu ? gelu(g, x) : x);
+}
+
+void graph_one(graph *g, const uint32_t shape[3], graph_function function)
+{
+    begin(g, shape);
+    const graph_value x = input(g, GRAPH_FULL);
+
+    switch (function) {
+    case GRAPH_EXP: exponential(g, x); break;
+    case GRAPH_GELU: gelu(g, x); break;
+    case GRAPH_SOFTMAX: softmax(g, x); break;
+    case GRAPH_NORM: normalized(g, x); break;
+    }
 }
 
 /* --- operators and edges ------------------------------------------------------------------------------------------ */

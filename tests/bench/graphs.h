@@ -69,6 +69,9 @@ void graph_causal_softmax(graph *g, const uint32_t shape[3], graph_mask mask);
 void graph_chain(graph *g, const uint32_t shape[3], uint32_t length);
 /* Layer norm and softmax of each row, with_gelu: GELU between them. */
 void graph_rows(graph *g, const uint32_t shape[3], bool with_gelu);
+/* One operator. */
+typedef enum graph_function { GRAPH_EXP, GRAPH_GELU, GRAPH_SOFTMAX, GRAPH_NORM } graph_function;
+void graph_one(graph *g, const uint32_t shape[3], graph_function function);
 /* Makes operators and edges; *g is then ready for opjit_compile_graph.  false, with a line printed: that failed. */
 bool graph_make(opjit_context *context, graph *g);
 void graph_free(graph *g); /* operators only */
