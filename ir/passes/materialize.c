@@ -55,16 +55,17 @@ static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
     return true;
 }
 
-/* Whether some coordinate of the item, with more than one value, occurs in none of the load's: it is read
- * repeatedly. */
+/* Whether some coordinate of the item, with more than one value, occurs in none of the load's, or where all elements
+ * are one: it is read repeatedly. */
 static bool is_repeated(const ir_func *f, ir_ref statement, ir_ref load)
 {
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
         const ir_ref var = opjit_ir_coordinate(f, statement, d);
         const ir_interval range = opjit_ir_interval(f, var);
         bool used = range.lo == range.hi;
         for (uint32_t i = 0; !used && i < ir_at(f, load)->count; i++)
-            used = opjit_ir_uses(f, ir_operand(f, load, i), var);
+            used = t->strides[i] != 0 && opjit_ir_uses(f, ir_operand(f, load, i), var);
         if (!used)
             return true;
     }
