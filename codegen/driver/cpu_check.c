@@ -139,7 +139,7 @@ static LLVMValueRef chosen_on_aarch64(cg_func *f, const rt_target *target, const
     asker a = { .f = f };
     LLVMTypeRef types[2] = { f->type.i64, f->type.ptr }, length_type = LLVMFunctionType(f->type.i64, NULL, 0, 0);
     const bool sve = rt_target_has(target, RT_ARM_SVE);
-    const uint32_t units = sve ? opjit_cg_target_aarch64.vscale(target) : 0;
+    const uint32_t units = sve ? opjit_cg_target_find(RT_ARCH_AARCH64)->vscale(target) : 0;
     LLVMValueRef length = sve ? emit_sve_length(f, name) : NULL;
     begin(f, name, LLVMFunctionType(f->type.i32, types, 2, 0));
     LLVMValueRef hwcap = LLVMGetParam(f->fn, 0), at = opjit_cg_number(f, 64, 1, ARGUMENT_HWCAP2);

@@ -6,6 +6,8 @@
  * between two conversions. */
 #include "codegen/cg.h"
 
+#include "opjit_targets.h"
+
 static const cg_legal common[] = {
     { IR_CONST, CG_ALL, 0, CG_NATIVE, CG_NATIVE },
     { IR_VAR, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
@@ -84,8 +86,10 @@ static const cg_legal *find(const cg_legal *rows, ir_op op, ir_type type)
     return NULL;
 }
 
-static const cg_target *const targets[] = { &opjit_cg_target_x86,   &opjit_cg_target_aarch64, &opjit_cg_target_riscv,
-                                            &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu,  &opjit_cg_target_spirv };
+/* Those of the build, as CMake's OPJIT_TARGETS says. */
+#define ROW(name) &opjit_cg_target_##name,
+static const cg_target *const targets[] = { CG_TARGETS(ROW) };
+#undef ROW
 
 const cg_target *opjit_cg_target_find(rt_arch arch)
 {

@@ -32,7 +32,7 @@ set(public "<opjit/")
 check(include/opjit "<(stdbool|stddef|stdint|windows)\\.h|${public}")
 check(runtime "${c}|${posix}|${public}|\"runtime/|<(ffi|xxhash)\\.h")
 check(ir "${c}|${public}|\"ir/|\"runtime/(base/base|target/target)\\.h")
-check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eval/math|eval/numerics)\\.h|\"ir/core/ops\\.def|\"runtime/(base/base|target/target)\\.h|<llvm-c/|<llvm/Config/llvm-config\\.h|\"opjit_build_id\\.h")
+check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eval/math|eval/numerics)\\.h|\"ir/core/ops\\.def|\"runtime/(base/base|target/target)\\.h|<llvm-c/|<llvm/Config/llvm-config\\.h|\"opjit_(build_id|targets)\\.h")
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/cli/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
 
