@@ -229,7 +229,7 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
         m->makers = makers; /* a node with graphs of its own has others */
         if (import_node(m, &nodes[i]) != OPJIT_OK) {
             prefix_node(m, &nodes[i]);
-            return m->error->status;
+            return opjit_rt_at_node(m->error, m->error->status, nodes[i].index);
         }
     }
     m->makers = outer;

@@ -105,6 +105,8 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
     if (onnx_wants(c, 3) || onnx_input(c, 6) != NULL)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "the product of queries and keys as an output, and lengths "
                                                           "that are known at run time only, are not taken");
+    if (opjit_onnx_int(m, c, "left_window_size", -1) >= 0 || opjit_onnx_int(m, c, "right_window_size", -1) >= 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows of keys are not taken");
     a.type = q->type;
     a.batch = q->dims[0];
     a.heads = flat ? (uint64_t)opjit_onnx_int(m, c, "q_num_heads", 0) : q->dims[1];

@@ -51,7 +51,7 @@ static opjit_tensor combined(onnx_import *m, const onnx_value *x, opjit_tensor t
                                         : opjit_onnx_reshape(m, t, x->rank + 1, wide);
     const opjit_tensor meant = opjit_graph_where(g, here, updates, otherwise);
     const opjit_tensor y = opjit_onnx_reshape(m, opjit_graph_reduce(g, meant, all, 1, &over), x->rank, x->dims);
-    return sums ? opjit_graph_op2(g, pair, t, y) : y;
+    return opjit_graph_op2(g, pair, t, y); /* a place that all updates meet has none of t yet */
 }
 
 /* Refuses what would look at too many updates for each place. */

@@ -17,7 +17,8 @@
  *     while the model is read, so that sizes which the model computes become numbers.
  *   - The file is mapped, and its weights stay where they are if they lie at multiples of 64 bytes.  A model has to
  *     outlive its kernels.
- *   - A model that is truncated, hostile or not taken is refused with one line that names the node.
+ *   - A model that is truncated, hostile or not taken is refused with one line that names the node, whose index among
+ *     the graph's nodes is in opjit_error.node.
  *   - Elements of bool are UINT8, 0 or 1. */
 #ifndef OPJIT_MODEL_H
 #define OPJIT_MODEL_H

@@ -117,6 +117,10 @@ def scattered():
              {"x": floats(3, 4, 2), "at": at, "new": floats(3, 9, 2)})
         case(f"ScatterND {reduction}", [node("ScatterND", ["x", "at", "new"], reduction=reduction)],
              {"x": floats(3, 4, 5), "at": places, "new": floats(11, 5)})
+    for reduction in ("min", "max"):
+        case(f"ScatterND {reduction} of all updates", [node("ScatterND", ["x", "at", "new"], reduction=reduction)],
+             {"x": np.float32([[9, 9, 9, 9], [5, 6, 7, 8]]), "at": np.int64([[1], [1]]),
+              "new": np.float32([[5, 9, 3, 1], [6, 6, 6, 6]])})
 
 
 def integers(least, most, sizes, dtype="i8"):

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.c - whether a group gains: two sessions of its model, one by the host's kernels and one by this provider, run
+ * in turns on one thread, and on all threads of the host's default. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "frontend/hosts/onnxruntime/provider.h"
+
+enum { TURNS_LEAST = 3, TURNS_MOST = 60 };
+static const double budget = 0.06;             /* seconds for the turns of both */
+static const double gain = 0.93;               /* the most of the host's time that is a gain */
+static const double lost = 1.15, clear = 0.75; /* outside of these one turn tells enough */
+
+typedef struct trial {
+    const provider *p;
+    const graph *g;
+    const group *nodes;
+    const bytes *model;
+    ort_env *env;
+    ort_memory_info *memory;
+    arena room;
+    ort_value **inputs;
+    const char **input_names, **output_names;
+    ort_session *sessions[2]; /* the host's, ours */
+} trial;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ort_status *no_memory(const trial *t)
+{
+    return opjit_ort_fail(t->p->api, ORT_FAIL, "there is no memory");
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+/* Fills an input: numbers from 0 to 1 of FLOAT, 1 of bool, zeros of others, which are indices at times. */
+static void fill(void *data, size_t size, int type)
+{
+    if (type == ORT_BOOL)
+        memset(data, 1, size);
+    for (size_t i = 0; type == 1 && i < size / sizeof(float); i++)
+        ((float *)data)[i] = (float)(i * 2654435761u % 1021) / 1021.0f;
+}
+
+static ort_status *make_inputs(trial *t, const shape *shapes)
+{
+    const ort_api *const api = t->p->api;
+    for (uint32_t i = 0; i < t->nodes->input_count; i++) {
+        const graph_value *const v = &t->g->values[t->nodes->inputs[i]];
+        int64_t dims[ORT_RANK] = { 0 };
+        size_t count = 1;
+        for (uint32_t d = 0; d < shapes[i].rank; d++) {
+            dims[d] = (int64_t)shapes[i].sizes[d];
+            count *= (size_t)shapes[i].sizes[d];
+        }
+        static const unsigned char sizes[] = { 0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8 };
+        const size_t size = v->type < (int)sizeof sizes ? sizes[v->type] : 8;
+        void *const data = opjit_ort_allocate(&t->room, count, size);
+        if (data == NULL)
+            return no_memory(t);
+        fill(data, count * size, v->type);
+        t->input_names[i] = v->name;
+        ORT_TRY(api->CreateTensorWithDataAsOrtValue(t->memory, data, count * size, dims, shapes[i].rank, v->type,
+                                                    &t->inputs[i]));
+    }
+    for (uint32_t i = 0; i < t->nodes->output_count; i++)
+        t->output_names[i] = t->g->values[t->nodes->outputs[i]].name;
+    return NULL;
+}
+
+/* --- sessions ----------------------------------------------------------------------------------------------------- */
+
+static ort_status *add_provider(const trial *t, ort_session_options *options)
+{
+    static const char *const levels[] = { "auto", "quick", "peak" };
+    const ort_api *const api = t->p->api;
+    const char *const keys[] = { "claim", "level", "threads", "cache_dir" };
+    char threads[] = { (char)('0' + t->p->options.threads / 10 % 10), (char)('0' + t->p->options.threads % 10), '\0' };
+    const char *const values[] = { "all", levels[t->p->options.level], threads, t->p->options.cache_dir };
+    const ort_ep_device *const *devices = NULL;
+    size_t count = 0;
+    ORT_TRY(api->GetEpDevices(t->env, &devices, &count));
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(api->EpDevice_EpName(devices[i]), ORT_PROVIDER) == 0)
+            return api->SessionOptionsAppendExecutionProvider_V2(options, t->env, &devices[i], 1, keys, values,
+                                                                 t->p->options.cache_dir[0] == '\0' ? 3 : 4);
+    return opjit_ort_fail(api, ORT_FAIL, "the provider is not registered any more");
+}
+
+static ort_status *open_session(const trial *t, bool ours, int threads, ort_session **out)
+{
+    const ort_api *const api = t->p->api;
+    ort_session_options *options = NULL;
+    ORT_TRY(api->CreateSessionOptions(&options));
+    ort_status *status = api->SetSessionLogSeverityLevel(options, ORT_ERROR);
+    if (status == NULL)
+        status = api->SetIntraOpNumThreads(options, threads);
+    if (status == NULL && ours)
+        status = add_provider(t, options);
+    if (status == NULL)
+        status = api->CreateSessionFromArray(t->env, t->model->data, t->model->size, options, out);
+    api->ReleaseSessionOptions(options);
+    return status;
+}
+
+/* One run; its time in *out. */
+static ort_status *run(const trial *t, ort_session *session, double *out)
+{
+    const ort_api *const api = t->p->api;
+    const uint32_t count = t->nodes->output_count;
+    ort_value **const outputs = calloc((size_t)count + 1, sizeof *outputs);
+    if (outputs == NULL)
+        return no_memory(t);
+    const double begin = seconds();
+    ort_status *const status = api->Run(session, NULL, t->input_names, (const ort_value *const *)t->inputs,
+                                        t->nodes->input_count, t->output_names, count, outputs);
+    *out = seconds() - begin;
+    for (uint32_t i = 0; i < count; i++)
+        if (outputs[i] != NULL)
+            api->ReleaseValue(outputs[i]);
+    free(outputs);
+    return status;
+}
+
+/* Least times of both sessions: runs of one and of the other in turns. */
+static ort_status *race(const trial *t, bool *out)
+{
+    double least[2] = { 1e30, 1e30 }, time = 0, end;
+    for (int who = 0; who < 2; who++)
+        ORT_TRY(run(t, t->sessions[who], &time));
+    end = seconds() + budget;
+    for (int turn = 0; turn < TURNS_MOST && (turn < TURNS_LEAST || seconds() < end); turn++) {
+        for (int who = 0; who < 2; who++)
+            for (int again = 0; again < 2 && (again == 0 || time < budget / 10); again++) {
+                ORT_TRY(run(t, t->sessions[who], &time));
+                least[who] = time < least[who] ? time : least[who];
+            }
+        if (least[1] > lost * least[0] || (least[1] < clear * least[0] && seconds() > end))
+            break;
+    }
+    *out = least[1] <= gain * least[0];
+    return NULL;
+}
+
+static ort_status *race_on(trial *t, int threads, bool *out)
+{
+    const ort_api *const api = t->p->api;
+    ort_status *status = NULL;
+    *out = false;
+    for (int who = 0; who < 2 && status == NULL; who++)
+        status = open_session(t, who == 1, threads, &t->sessions[who]);
+    if (status == NULL)
+        status = race(t, out);
+    for (int who = 0; who < 2; who++) {
+        if (t->sessions[who] != NULL)
+            api->ReleaseSession(t->sessions[who]);
+        t->sessions[who] = NULL;
+    }
+    return status;
+}
+
+static ort_status *try_both(trial *t, const shape *shapes, bool *out)
+{
+    const ort_api *const api = t->p->api;
+    t->inputs = opjit_ort_allocate(&t->room, t->nodes->input_count, sizeof *t->inputs);
+    t->input_names = opjit_ort_allocate(&t->room, t->nodes->input_count, sizeof *t->input_names);
+    t->output_names = opjit_ort_allocate(&t->room, t->nodes->output_count, sizeof *t->output_names);
+    if (t->inputs == NULL || t->input_names == NULL || t->output_names == NULL)
+        return no_memory(t);
+    ORT_TRY(api->CreateEnv(ORT_ERROR, "opjit", &t->env)); /* the one that there is */
+    ORT_TRY(api->CreateCpuMemoryInfo(ORT_ALLOCATOR_DEVICE, ORT_MEMORY_DEFAULT, &t->memory));
+    ORT_TRY(make_inputs(t, shapes));
+    ORT_TRY(race_on(t, 1, out));
+    if (*out && t->p->options.threads != 1)
+        ORT_TRY(race_on(t, 0, out));
+    return NULL;
+}
+
+/* Of a model; not 0. */
+static uint64_t hash_bytes(const bytes *b)
+{
+    uint64_t h = 0xcbf29ce484222325u, word;
+    size_t at = 0;
+    for (; at + sizeof word <= b->size; at += sizeof word) {
+        memcpy(&word, b->data + at, sizeof word);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 29;
+    }
+    for (; at < b->size; at++)
+        h = (h ^ b->data[at]) * 0x100000001b3u;
+    return h == 0 ? 1 : h;
+}
+
+static ort_status *measure(const provider *p, const graph *g, const group *nodes, const bytes *model,
+                           const shape *shapes, bool *out)
+{
+    const ort_api *const api = p->api;
+    trial t = { .p = p, .g = g, .nodes = nodes, .model = model };
+    ort_status *const status = try_both(&t, shapes, out);
+    for (uint32_t i = 0; i < nodes->input_count && t.inputs != NULL; i++)
+        if (t.inputs[i] != NULL)
+            api->ReleaseValue(t.inputs[i]);
+    if (t.memory != NULL)
+        api->ReleaseMemoryInfo(t.memory);
+    if (t.env != NULL)
+        api->ReleaseEnv(t.env);
+    opjit_ort_free(&t.room);
+    if (status != NULL) { /* values that fit no input, for example: so nothing is known */
+        api->ReleaseStatus(status);
+        *out = false;
+    }
+    return NULL;
+}
+
+ort_status *opjit_ort_is_faster(provider *p, const graph *g, const group *nodes, const bytes *model,
+                                const shape *shapes, bool *out)
+{
+    const uint64_t hash = hash_bytes(model);
+    for (uint32_t i = 0; i < MEASURED; i++)
+        if (p->measured[i].hash == hash) { /* the host asks twice */
+            *out = p->measured[i].is_faster;
+            return NULL;
+        }
+    ORT_TRY(measure(p, g, nodes, model, shapes, out));
+    p->measured[p->next_measured++ % MEASURED] = (measured){ hash, *out };
+    return NULL;
+}

