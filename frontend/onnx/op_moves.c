@@ -431,11 +431,15 @@ opjit_status opjit_onnx_reverse_sequence(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "axes %lld and %lld, must be 0 and 1", (long long)batch,
                                  (long long)time);
     uint64_t dims[ONNX_RANK];
-    for (uint32_t d = 0; d < x->rank; d++)
+    uint32_t sizes[ONNX_RANK];
+    for (uint32_t d = 0; d < x->rank; d++) {
         dims[d] = d == (uint32_t)batch ? x->dims[d] : 1;
+        sizes[d] = d == (uint32_t)time ? 1 : (uint32_t)x->dims[d];
+    }
     const DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC desc = { NULL, NULL, NULL, (uint32_t)time };
+    const opjit_tensor lengths = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), x->rank, dims);
     const opjit_tensor inputs[2] = { onnx_tensor_of(m, c, 0),
-                                     opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), x->rank, dims) };
+                                     opjit_graph_broadcast(m->graph, lengths, x->rank, sizes) };
     const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_REVERSE_SUBSEQUENCES, &desc, inputs, 2);
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }

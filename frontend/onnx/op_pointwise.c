@@ -10,7 +10,6 @@ static DML_OPERATOR_TYPE type_of(const onnx_call *c)
     return (DML_OPERATOR_TYPE)c->row->arg;
 }
 
-
 /* Gives a tensor without elements where an input has none: they are constants, and computed by nobody. */
 static bool give_empty(onnx_import *m, onnx_call *c, int32_t type)
 {
@@ -62,7 +61,8 @@ opjit_status opjit_onnx_is_infinite(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 1));
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     const DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC desc = {
-        NULL, NULL,
+        NULL,
+        NULL,
         negative && positive ? DML_IS_INFINITY_MODE_EITHER
         : positive           ? DML_IS_INFINITY_MODE_POSITIVE
                              : DML_IS_INFINITY_MODE_NEGATIVE,
@@ -124,10 +124,10 @@ static opjit_tensor gelu_by_tanh(onnx_import *m, opjit_tensor x, int32_t type)
 {
     opjit_graph *const g = m->graph;
     const opjit_tensor cube = opjit_graph_multiply(g, x, opjit_graph_multiply(g, x, x));
-    const opjit_tensor inner = opjit_graph_add(
-        g, x, opjit_graph_multiply(g, cube, opjit_onnx_scalar(m, type, 0.044715)));
-    const opjit_tensor t = opjit_graph_tanh(
-        g, opjit_graph_multiply(g, inner, opjit_onnx_scalar(m, type, 0.79788456080286535588)));
+    const opjit_tensor inner =
+        opjit_graph_add(g, x, opjit_graph_multiply(g, cube, opjit_onnx_scalar(m, type, 0.044715)));
+    const opjit_tensor t =
+        opjit_graph_tanh(g, opjit_graph_multiply(g, inner, opjit_onnx_scalar(m, type, 0.79788456080286535588)));
     const opjit_tensor half = opjit_graph_multiply(g, x, opjit_onnx_scalar(m, type, 0.5));
     return opjit_graph_multiply(g, half, opjit_graph_add(g, t, opjit_onnx_scalar(m, type, 1)));
 }
@@ -189,6 +189,28 @@ opjit_status opjit_onnx_binary(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 2));
     TRY(give_binary(m, c, type_of(c), c->inputs[0]->type));
     return type_of(c) == DML_OPERATOR_ELEMENT_WISE_ADD ? opjit_onnx_remember(m, c) : OPJIT_OK;
+}
+
+/* Bits of integers, which the operators take unsigned. */
+opjit_status opjit_onnx_bitwise(onnx_import *m, onnx_call *c)
+{
+    static const struct {
+        int32_t type, by;
+    } forms[] = {
+        { ONNX_INT8, ONNX_UINT8 }, { ONNX_INT16, ONNX_UINT16 }, { ONNX_INT32, ONNX_UINT32 }, { ONNX_INT64, ONNX_UINT64 }
+    };
+    const uint32_t count = type_of(c) == DML_OPERATOR_ELEMENT_WISE_BIT_NOT ? 1 : 2;
+    TRY(opjit_onnx_need(m, c, count));
+    const int32_t type = c->inputs[0]->type;
+    int32_t by = type;
+    opjit_tensor inputs[2], y;
+    for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        by = forms[i].type == type ? forms[i].by : by;
+    for (uint32_t i = 0; i < count; i++)
+        inputs[i] = opjit_onnx_cast(m, onnx_tensor_of(m, c, i), type, by);
+    y = count == 1 ? opjit_graph_op1(m->graph, type_of(c), inputs[0])
+                   : opjit_graph_op2(m->graph, type_of(c), inputs[0], inputs[1]);
+    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, y, by, type), type, most_dimensions(c));
 }
 
 opjit_status opjit_onnx_compare(onnx_import *m, onnx_call *c)
@@ -259,8 +281,8 @@ opjit_status opjit_onnx_variadic(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_where(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 3));
-    const opjit_tensor y = opjit_graph_where(m->graph, onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1),
-                                             onnx_tensor_of(m, c, 2));
+    const opjit_tensor y =
+        opjit_graph_where(m->graph, onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2));
     return opjit_onnx_give(m, c, 0, y, c->inputs[1]->type, most_dimensions(c));
 }
 

@@ -15,6 +15,14 @@ static uint32_t sizes_without(const onnx_value *x, const uint32_t *axes, uint32_
     return rank;
 }
 
+/* Whether the function of one element is that element. */
+static bool is_own_result(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_SUM || function == DML_REDUCE_FUNCTION_AVERAGE ||
+           function == DML_REDUCE_FUNCTION_MULTIPLY || function == DML_REDUCE_FUNCTION_MIN ||
+           function == DML_REDUCE_FUNCTION_MAX;
+}
+
 /* ReduceSum and its kin: axes are an attribute up to opset 17 (ReduceSum: 12), else input 1. */
 opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
 {
@@ -23,18 +31,19 @@ opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
     TRY(opjit_onnx_axes(m, c, "axes", 1, x->rank, axes, &count));
-    if (count == 0 && opjit_onnx_int(m, c, "noop_with_empty_axes", 0) != 0)
-        return opjit_onnx_give_value(m, c, 0, x);
-    if (count == 0)
+    if (count == 0 && opjit_onnx_int(m, c, "noop_with_empty_axes", 0) == 0)
         for (; count < x->rank; count++)
             axes[count] = count;
+    const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)c->row->arg;
+    if (count == 0 && is_own_result(function))
+        return opjit_onnx_give_value(m, c, 0, x);
     const uint32_t rank = sizes_without(x, axes, count, opjit_onnx_int(m, c, "keepdims", 1) != 0, dims);
     opjit_tensor y = onnx_tensor_of(m, c, 0);
-    const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)c->row->arg;
-    if (count == 0 && function == DML_REDUCE_FUNCTION_LOG_SUM) /* a scalar is its own sum */
-        y = opjit_graph_log(m->graph, y);
-    else if (count != 0)
-        y = opjit_graph_reduce(m->graph, y, function, count, axes);
+    if (count == 0) { /* each element, or a scalar, by itself: what the function makes of one element */
+        axes[count++] = 1;
+        y = opjit_onnx_reshape(m, y, 2, (uint64_t[]){ opjit_onnx_elements_of(x), 1 });
+    }
+    y = opjit_graph_reduce(m->graph, y, function, count, axes);
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
 }
 
@@ -63,11 +72,11 @@ opjit_status opjit_onnx_cumulative(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     TRY(opjit_onnx_input_int(m, c, 1, &number));
     TRY(opjit_onnx_axis(m, c, number, x->rank, &axis));
-    const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = {
-        NULL, NULL, axis,
-        opjit_onnx_int(m, c, "reverse", 0) != 0 ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING,
-        opjit_onnx_int(m, c, "exclusive", 0) != 0
-    };
+    const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = { NULL, NULL, axis,
+                                                          opjit_onnx_int(m, c, "reverse", 0) != 0
+                                                              ? DML_AXIS_DIRECTION_DECREASING
+                                                              : DML_AXIS_DIRECTION_INCREASING,
+                                                          opjit_onnx_int(m, c, "exclusive", 0) != 0 };
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
     return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, (DML_OPERATOR_TYPE)c->row->arg, &desc, &t, 1), x->type,
                            x->rank);
@@ -102,9 +111,14 @@ opjit_status opjit_onnx_top_k(onnx_import *m, onnx_call *c)
     if (k < 1 || (uint64_t)k > x->dims[axis])
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k %lld of %llu", (long long)k,
                                  (unsigned long long)x->dims[axis]);
-    const DML_TOP_K1_OPERATOR_DESC desc = { NULL, NULL, NULL, axis, (uint32_t)k,
-                                            opjit_onnx_int(m, c, "largest", 1) != 0 ? DML_AXIS_DIRECTION_DECREASING
-                                                                                    : DML_AXIS_DIRECTION_INCREASING };
+    const DML_TOP_K1_OPERATOR_DESC desc = {
+        NULL,
+        NULL,
+        NULL,
+        axis,
+        (uint32_t)k,
+        opjit_onnx_int(m, c, "largest", 1) != 0 ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING
+    };
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
     opjit_tensor results[2];
     opjit_onnx_add(m, DML_OPERATOR_TOP_K1, &desc, &t, 1, results, 2);

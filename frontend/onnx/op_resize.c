@@ -5,11 +5,16 @@
 
 #include "frontend/onnx/ops.h"
 
-#define TAPS_BY_GATHER 4u /* more are a product with a matrix of weights */
+#define TAPS_BY_GATHER 4u                /* more are a product with a matrix of weights */
 #define MOST_ENTRIES (UINT64_C(1) << 22) /* of a table, or of such a matrix */
 
 typedef enum place_rule {
-    HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, HALF_PIXEL_FOR_NEAREST,
+    HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    HALF_PIXEL_FOR_NEAREST,
     CROP_AND_RESIZE
 } place_rule;
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL } rounding;
@@ -27,21 +32,22 @@ typedef struct resize {
 
 /* --- one axis ----------------------------------------------------------------------------------------------------- */
 
-/* Where result i lies in the input, by the rule. */
-static double place_by_rule(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
+/* Where result i lies in the input, by the rule; in FLOAT32, as ONNX Runtime computes it, so that places halfway between
+ * two elements, and on one, are the same. */
+static float place_by_rule(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
 {
-    const double scale = r->scales[axis], out = (double)r->sizes[axis], x = (double)i, size = (double)in;
+    const float scale = (float)r->scales[axis], out = (float)r->sizes[axis], x = (float)i, size = (float)in;
+    const float begin = (float)r->roi[0][axis], end = (float)r->roi[1][axis];
     switch (r->rule) {
-    case HALF_PIXEL: return (x + 0.5) / scale - 0.5;
-    case HALF_PIXEL_SYMMETRIC: return size / 2 * (1 - out / (scale * size)) + (x + 0.5) / scale - 0.5;
-    case PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+    case HALF_PIXEL: return (x + 0.5f) / scale - 0.5f;
+    case HALF_PIXEL_SYMMETRIC: return size / 2 * (1 - out / (scale * size)) + (x + 0.5f) / scale - 0.5f;
+    case PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
     case ALIGN_CORNERS: return scale * size <= 1 || out <= 1 ? 0 : x * (size - 1) / (scale * size - 1);
     case ASYMMETRIC: return x / scale;
-    case HALF_PIXEL_FOR_NEAREST: return (x + 0.5) / scale;
+    case HALF_PIXEL_FOR_NEAREST: return (x + 0.5f) / scale;
     case CROP_AND_RESIZE:
-        return out > 1 ? r->roi[0][axis] * (size - 1) +
-                             x * (r->roi[1][axis] - r->roi[0][axis]) * (size - 1) / (out - 1)
-                       : 0.5 * (r->roi[0][axis] + r->roi[1][axis]) * (size - 1);
+        return out > 1 ? begin * (size - 1) + x * (end - begin) * (size - 1) / (out - 1)
+                       : 0.5f * (begin + end) * (size - 1);
     }
     return 0;
 }
@@ -49,7 +55,7 @@ static double place_by_rule(const resize *r, uint32_t axis, uint64_t in, uint64_
 /* The same, within what an index holds; far outside it is the end's element all the same. */
 static double place_of(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
 {
-    const double x = place_by_rule(r, axis, in, i);
+    const double x = (double)place_by_rule(r, axis, in, i);
     return x > -1e9 ? (x < 1e10 ? x : 1e10) : -1e9; /* a NaN, too */
 }
 
@@ -278,7 +284,7 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
             TRY(opjit_onnx_axis(m, c, of_axes->ints[i], x->rank, &axis));
         if (size_count != 0 && sizes[i] < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u is %lld", axis, (long long)sizes[i]);
-        const double scale = by_attribute      ? (double)old_scales->floats[i]
+        const double scale = by_attribute       ? (double)old_scales->floats[i]
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;

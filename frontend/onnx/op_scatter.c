@@ -3,6 +3,8 @@
 #include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
+#define NOWHERE 4e18f /* an index that no tensor has */
+
 /* How updates are combined with what is there; *out stays where they replace it. */
 static opjit_status read_reduction(onnx_import *m, const onnx_call *c, DML_OPERATOR_TYPE *out_pair,
                                    DML_REDUCE_FUNCTION *out_all)
@@ -24,7 +26,7 @@ static opjit_status read_reduction(onnx_import *m, const onnx_call *c, DML_OPERA
     return opjit_onnx_text_is(m, c, "reduction", "none", "none")
                ? OPJIT_OK
                : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                                 "attribute reduction is none of none, add, mul, min, max");
+                                   "attribute reduction is none of none, add, mul, min, max");
 }
 
 /* x with the updates combined at places of the axis.  at and updates have one dimension more, behind the axis, for the
@@ -43,8 +45,8 @@ static opjit_tensor combined(onnx_import *m, const onnx_value *x, opjit_tensor t
         places[d] = d == axis ? (uint32_t)wide[d] : 1;
     }
     const opjit_tensor negative = opjit_graph_less(g, at, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    at = opjit_graph_where(g, negative,
-                           opjit_graph_add(g, at, opjit_onnx_scalar(m, ONNX_INT64, (double)x->dims[axis])), at);
+    at = opjit_graph_where(g, negative, opjit_graph_add(g, at, opjit_onnx_scalar(m, ONNX_INT64, (double)x->dims[axis])),
+                           at);
     const opjit_tensor here =
         opjit_graph_equals(g, at, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT64, x->rank + 1, places, 0, 1));
     const opjit_tensor otherwise = sums ? opjit_onnx_scalar(m, x->type, all == DML_REDUCE_FUNCTION_MULTIPLY)
@@ -81,15 +83,22 @@ opjit_status opjit_onnx_scatter_elements(onnx_import *m, onnx_call *c)
     }
     uint64_t wide[ONNX_RANK];
     TRY(check_work(m, c, x, at->rank == x->rank ? at->dims[axis] : 1));
-    for (uint32_t d = 0; d <= x->rank; d++) {
-        wide[d] = d == axis ? 1 : at->dims[d - (d > axis)];
-        if (at->rank != x->rank || (d < x->rank && d != axis && at->dims[d] != x->dims[d]))
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                     "attribute reduction: only of as many updates as elements beside the axis");
+    uint32_t none[ONNX_RANK] = { 0 }, lacking[ONNX_RANK] = { 0 };
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (at->rank != x->rank || (d != axis && at->dims[d] > x->dims[d]))
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "indices of more elements than the data have beside "
+                                     "the axis");
+        lacking[d] = d == axis ? 0 : (uint32_t)(x->dims[d] - at->dims[d]);
     }
+    for (uint32_t d = 0; d <= x->rank; d++)
+        wide[d] = d == axis ? 1 : d == axis + 1 ? at->dims[axis] : x->dims[d - (d > axis)];
     inputs[1] = opjit_onnx_cast(m, inputs[1], at->type, ONNX_INT64);
-    for (uint32_t i = 1; i < 3; i++)
+    for (uint32_t i = 1; i < 3; i++) { /* where updates are lacking, they are meant for no place */
+        if (memcmp(none, lacking, sizeof none) != 0)
+            inputs[i] = opjit_graph_pad(m->graph, inputs[i], x->rank, none, lacking, i == 1 ? NOWHERE : 0);
         inputs[i] = opjit_onnx_reshape(m, inputs[i], x->rank + 1, wide);
+    }
     return opjit_onnx_give(m, c, 0, combined(m, x, inputs[0], inputs[1], inputs[2], axis, pair, all), x->type, x->rank);
 }
 
@@ -214,8 +223,8 @@ opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, %lld samples, %lld by %lld results",
                                  x->rank, (long long)samples, (long long)sizes[0], (long long)sizes[1]);
     DML_ROI_ALIGN1_OPERATOR_DESC desc = { 0 };
-    desc.ReductionFunction = opjit_onnx_text_is(m, c, "mode", "max", "avg") ? DML_REDUCE_FUNCTION_MAX
-                                                                           : DML_REDUCE_FUNCTION_AVERAGE;
+    desc.ReductionFunction =
+        opjit_onnx_text_is(m, c, "mode", "max", "avg") ? DML_REDUCE_FUNCTION_MAX : DML_REDUCE_FUNCTION_AVERAGE;
     desc.InterpolationMode = DML_INTERPOLATION_MODE_LINEAR;
     desc.SpatialScaleX = desc.SpatialScaleY = scale;
     desc.InputPixelOffset = half ? 0.5f : 0;
@@ -228,7 +237,8 @@ opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
         opjit_onnx_reshape(m, half ? onnx_tensor_of(m, c, 1) : at_least_one(m, c, scale), 4, boxes),
         opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 2), c->inputs[2]->type, ONNX_UINT32), 4, images)
     };
-    const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN, 4,
+    const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN,
+                                     4,
                                      { (uint32_t)regions->dims[0], (uint32_t)x->dims[1], (uint32_t)sizes[0],
                                        (uint32_t)sizes[1] } };
     const opjit_tensor y = opjit_fe_build_op(m->graph, DML_OPERATOR_ROI_ALIGN1, &desc, inputs, 3, &type);

@@ -284,6 +284,22 @@ static void pad_last_window(const onnx_value *x, window *w, bool *beyond)
     }
 }
 
+/* Input 0 with the padding that is counted as its own elements; the window keeps what lies behind it. */
+static onnx_value pad_ahead(onnx_import *m, const onnx_call *c, const window *counted, window *w)
+{
+    onnx_value v = *c->inputs[0];
+    uint32_t start[ONNX_RANK] = { 0 }, end[ONNX_RANK] = { 0 };
+    for (uint32_t d = 0; d < w->count; d++) {
+        start[2 + d] = counted->start[d];
+        end[2 + d] = counted->end[d];
+        v.dims[2 + d] += (uint64_t)start[2 + d] + end[2 + d];
+        w->end[d] -= counted->end[d];
+        w->start[d] = 0;
+    }
+    v.tensor = opjit_graph_pad(m->graph, onnx_tensor_of(m, c, 0), v.rank, start, end, 0);
+    return v;
+}
+
 /* Numbers of elements of {batches, channels, height, width} that count down the columns of each channel. */
 static opjit_tensor count_by_columns(onnx_import *m, opjit_tensor at, const uint64_t *dims)
 {
@@ -304,23 +320,28 @@ opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
     window w = { 0 };
     bool beyond = false;
     TRY(opjit_onnx_need(m, c, 1));
-    const onnx_value *const x = c->inputs[0];
+    onnx_value padded = *c->inputs[0];
+    const onnx_value *x = c->inputs[0];
     TRY(spatial_of(m, c, x, &w.count));
     TRY(opjit_onnx_spatial(m, c, "kernel_shape", w.count, 1, w.sizes));
     for (uint32_t d = 0; d < w.count && global; d++)
         w.sizes[d] = (uint32_t)x->dims[2 + d];
     TRY(read_window(m, c, x, &w));
+    const window floored = w;
     if (opjit_onnx_int(m, c, "ceil_mode", 0) != 0)
         pad_last_window(x, &w, &beyond);
-    const bool counts_padding = opjit_onnx_int(m, c, "count_include_pad", 0) != 0;
-    if (beyond && counts_padding)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows that end behind padding that is counted");
+    bool counts_padding = opjit_onnx_int(m, c, "count_include_pad", 0) != 0;
+    if (beyond && counts_padding && type == DML_OPERATOR_AVERAGE_POOLING1) {
+        padded = pad_ahead(m, c, &floored, &w);
+        x = &padded;
+        counts_padding = false;
+    }
     const bool by_columns = onnx_wants(c, 1) && opjit_onnx_int(m, c, "storage_order", 0) != 0;
     if (by_columns && w.count > 2)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "indices by columns of 3 spatial dimensions");
     if (w.count == 1)
         lift(&w);
-    const opjit_tensor t = lifted(m, onnx_tensor_of(m, c, 0), x);
+    const opjit_tensor t = lifted(m, x == &padded ? padded.tensor : onnx_tensor_of(m, c, 0), x);
     opjit_tensor results[2];
     const DML_AVERAGE_POOLING1_OPERATOR_DESC average = { NULL,    NULL,  w.count,     w.strides,     w.sizes,
                                                          w.start, w.end, w.dilations, counts_padding };

@@ -88,6 +88,28 @@ def unpooled():
              {"x": floats(2, 3, 7, 5)}, outputs=("y", "i"), off=0)
 
 
+def corners():
+    """What the standard says of the corners of operators, and its node tests do not try."""
+    empty = np.array([], "i8")
+    for op in ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ReduceSum", "ReduceMax"):
+        case(f"{op} of no axes", [node(op, ["x", "a"], noop_with_empty_axes=1)], {"x": floats(3, 4) + 3}, {"a": empty})
+    for batch in (0, 1):
+        case(f"ReverseSequence {batch}", [node("ReverseSequence", ["x", "l"], batch_axis=batch, time_axis=1 - batch)],
+             {"x": floats(4, 4, 3)}, {"l": np.array([1, 4, 2, 3], "i8")}, off=0)
+    for sizes, pads in (((2, 2, 8, 5), [0, 2, 0, 2]), ((1, 2, 7), [1, 0]), ((1, 1, 5, 6, 7), [1, 1, 0, 0, 1, 1])):
+        count = len(sizes) - 2
+        case(f"AveragePool up {count}", [node("AveragePool", ["x"], ceil_mode=1, count_include_pad=1, kernel_shape=[3] * count,
+                                              strides=[2] * count, pads=pads)], {"x": floats(*sizes)})
+    for reduction in ("add", "mul", "min", "max"):
+        case(f"ScatterElements {reduction} of few", [node("ScatterElements", ["x", "i", "u"], axis=1, reduction=reduction)],
+             {"x": floats(4, 1, 5)}, {"i": np.zeros((2, 3, 4), "i8"), "u": floats(2, 3, 4)})
+        case(f"ScatterND {reduction} of one", [node("ScatterND", ["x", "i", "u"], reduction=reduction)],
+             {"x": floats(2, 2)}, {"i": np.array([[-1, -2]], "i8"), "u": floats(1)})
+    for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+        case(f"{op} signed", [node(op, ["a", "b"])], {"a": integers(-99, 99, (3, 4), "i4"), "b": integers(-99, 99, 4, "i4")}, off=0)
+    case("BitwiseNot signed", [node("BitwiseNot", ["a"])], {"a": integers(-99, 99, (3, 4), "i1")}, off=0)
+
+
 def diagonals():
     for equation, sizes in (("ii->i", (4, 4)), ("ii", (4, 4)), ("bii->bi", (3, 4, 4)), ("iji->j", (4, 5, 4)),
                             ("...ii->...i", (2, 3, 4, 4)), ("iijj->ij", (2, 2, 3, 3))):
@@ -374,7 +396,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, diagonals, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
