@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rest of the table: what is generated, what moves elements, what goes along axes, products."""
+import torch
+
+import opjit
+from opjit import ops
+from opjit._tensor import Tensor
+
+from ._aten import (FLOATS, NAMES, aten, cast, dims, dtype_at, gives_float, has_no_bool, is_float, name_of, prims,
+                    takes, used, value_of, whole, wide)
+
+
+# --- generated --------------------------------------------------------------------------------------------------------
+def _filled(n, graph, value):
+    """Every element is the value."""
+    dtype = value_of(n).dtype
+    value = float(value) if dtype in FLOATS else int(bool(value)) if dtype is torch.bool else int(value)
+    return opjit.full(dims(value_of(n)), value, NAMES[dtype]).join(graph)
+
+
+def _fill(*targets, value=None, at=None):
+    def build(n, graph, *args, **more):
+        return _filled(n, graph, value if at is None else args[at])
+    takes(*targets, light=True, generated=True)(build)
+
+
+_fill(aten.full.default, aten.full_like.default, at=1)
+_fill(aten.new_full.default, at=2)
+_fill(aten.fill.Scalar, at=1)
+_fill(aten.scalar_tensor.default, at=0)
+_fill(aten.ones.default, aten.ones_like.default, aten.new_ones.default, value=1)
+_fill(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, value=0)
+
+
+def _whole_steps(n):
+    """Of floats with steps of a fraction PyTorch's rounding is another."""
+    return value_of(n).dtype is not torch.bool and all(isinstance(a, int) for a in n.args)
+
+
+@takes(aten.arange.default, aten.arange.start, aten.arange.start_step, prims.iota.default, when=_whole_steps, light=True,
+       generated=True)
+def _arange(n, graph, *args, start=None, step=None, **more):
+    if n.target is prims.iota.default:
+        first, delta = start, step
+    else:
+        first, delta = (0 if len(args) == 1 else args[0]), (args[2] if len(args) > 2 else 1)
+    dtype, shape = name_of(n), dims(value_of(n))
+    make = float if value_of(n).dtype in FLOATS else int
+    return Tensor(graph, graph._core.node("FILL_VALUE_SEQUENCE", (), {"ValueStart": make(first),
+                                          "ValueDelta": make(delta)}, [(dtype, shape)])[0])
+
+
+@takes(aten.eye.default, aten.eye.m, generated=True)
+def _eye(n, graph, *args, **more):
+    return opjit.eye(*dims(value_of(n)), dtype=name_of(n)).join(graph)
+
+
+def _diagonal(value):
+    """Ends of bands are INT32."""
+    return max(-2**31 + 2, min(2**31 - 3, value))
+
+
+@takes(aten.tril.default, free=True)
+def _tril(n, x, diagonal=0):
+    return opjit.tril(x, _diagonal(diagonal))
+
+
+@takes(aten.triu.default, free=True)
+def _triu(n, x, diagonal=0):
+    return opjit.triu(x, _diagonal(diagonal))
+
+
+# --- that move elements -----------------------------------------------------------------------------------------------
+@takes(aten.view.default, aten._unsafe_view.default, aten.unsqueeze.default, aten.squeeze.dim,
+       aten.squeeze.dims, aten.squeeze.default, view=True)
+def _reshape(n, x, *args):
+    return x.reshape(dims(value_of(n)))
+
+
+@takes(aten.alias.default, aten.detach.default, view=True)
+def _same(n, x):
+    return x
+
+
+@takes(aten.clone.default, aten.lift_fresh_copy.default, light=True)
+def _copy(n, x, **more):
+    return x
+
+
+def _casts(n):
+    """Floats that do not fit into an integer are anybody's guess, and PyTorch's is its own."""
+    return value_of(n).dtype in FLOATS or value_of(n).dtype is torch.bool or dtype_at(n, 0) not in FLOATS
+
+
+@takes(aten._to_copy.default, prims.convert_element_type.default, when=_casts, light=True, free=True)
+def _cast(n, x, *args, **more):
+    return cast(x, value_of(n).dtype, dtype_at(n, 0))
+
+
+@takes(aten.expand.default, view=True)
+def _expand(n, x, *args, **more):
+    shape = dims(value_of(n))
+    return opjit.broadcast_to(x.reshape([1] * (len(shape) - x.ndim) + list(x.shape)), shape)
+
+
+@takes(aten.permute.default, view=True)
+def _permute(n, x, axes):
+    return x.transpose([a % x.ndim for a in axes]) if axes else x
+
+
+@takes(aten.transpose.int, view=True)
+def _transpose(n, x, a, b):
+    axes = list(range(x.ndim))
+    axes[a], axes[b] = axes[b], axes[a]
+    return x.transpose(axes)
+
+
+@takes(aten.t.default, view=True)
+def _t(n, x):
+    return x.transpose([1, 0]) if value_of(n).dim() == 2 else x
+
+
+def _cut(x, axis, part):
+    return x[(slice(None),) * (axis % x.ndim) + (part,)]
+
+
+@takes(aten.slice.Tensor, view=True)
+def _slice(n, x, axis=0, start=None, end=None, step=1):
+    return _cut(x, axis, slice(start, end, step))
+
+
+@takes(aten.select.int, view=True)
+def _select(n, x, axis, index):
+    return _cut(x, axis, index).reshape(dims(value_of(n)))
+
+
+@takes(aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int, view=True)
+def _split(n, x, sizes=None, axis=0):
+    axis = (sizes or 0) if n.target is aten.unbind.int else axis
+    parts, begin = [], 0
+    for part in value_of(n):
+        count = 1 if n.target is aten.unbind.int else whole(part.shape[axis])
+        parts.append(_cut(x, axis, slice(begin, begin + count)).reshape(dims(part)))
+        begin += count
+    return parts
+
+
+def _alike(n):
+    return all(value_of(x).dtype is value_of(n).dtype and value_of(x).dim() == value_of(n).dim() for x in n.args[0])
+
+
+@takes(aten.cat.default, light=True, when=_alike)
+def _cat(n, tensors, axis=0):
+    return opjit.concatenate(tensors, axis)
+
+
+@takes(aten.constant_pad_nd.default, when=lambda n: has_no_bool(n) and all(p >= 0 for p in n.args[1]), light=True)
+def _pad(n, x, pad, value=0):
+    rows = [(pad[2 * d], pad[2 * d + 1]) for d in range(len(pad) // 2)][::-1]
+    rows = [(0, 0)] * (x.ndim - len(rows)) + rows
+    value = float(value) if value_of(n).dtype in FLOATS else int(value)
+    return ops.padding1(x, padding_mode="CONSTANT", padding_value=value, start_padding=[a for a, _ in rows],
+                        end_padding=[b for _, b in rows])
+
+
+@takes(aten.flip.default, light=True)
+def _flip(n, x, axes):
+    index = [slice(None)] * x.ndim
+    for a in axes:
+        index[a] = slice(None, None, -1)
+    return x[tuple(index)]
+
+
+@takes(aten.repeat.default, light=True)
+def _repeat(n, x, repeats):
+    if not repeats:
+        return x
+    return opjit.tile(x.reshape([1] * (len(repeats) - x.ndim) + list(x.shape)), repeats)
+
+
+# --- along axes -------------------------------------------------------------------------------------------------------
+def _reduced(n, function, x, axes):
+    """Over the axes, of which none or an empty list are all."""
+    return function(x, tuple(a % x.ndim for a in axes) if axes else None, True).reshape(dims(value_of(n)))
+
+
+@takes(aten.sum.dim_IntList, aten.sum.default, light=True)
+def _sum(n, x, axes=None, keepdim=False, dtype=None):
+    return cast(_reduced(n, opjit.sum, cast(x, wide(n), dtype_at(n, 0)), axes), value_of(n).dtype)
+
+
+@takes(aten.mean.dim, aten.mean.default, when=is_float, light=True)
+def _mean(n, x, axes=None, keepdim=False, dtype=None):
+    return cast(_reduced(n, opjit.mean, cast(x, wide(n), dtype_at(n, 0)), axes), value_of(n).dtype)
+
+
+def _propagating(function):
+    """The greatest or least element, NaN where there is one."""
+    def build(n, x, axes=None, keepdim=False):
+        return _reduced(n, function, x, axes)
+    return build
+
+
+takes(aten.amax.default, when=has_no_bool, light=True)(_propagating(opjit.max))
+takes(aten.amin.default, when=has_no_bool, light=True)(_propagating(opjit.min))
+
+
+@takes(aten.cumsum.default, when=lambda n: has_no_bool(n) and value_of(n).dtype in (
+    torch.float32, torch.float64, torch.int64, torch.int32), light=True)
+def _cumsum(n, x, axis, dtype=None):
+    return opjit.cumsum(cast(x, value_of(n).dtype, dtype_at(n, 0)), axis)
+
+
+@takes(aten.any.dim, aten.any.default, aten.any.dims, light=True)
+def _any(n, x, axes=None, keepdim=False):
+    x = cast(x, torch.bool, dtype_at(n, 0))
+    return _reduced(n, opjit.max, x, [axes] if isinstance(axes, int) else axes)
+
+
+@takes(aten.all.dim, aten.all.default, aten.all.dims, light=True)
+def _all(n, x, axes=None, keepdim=False):
+    x = cast(x, torch.bool, dtype_at(n, 0))
+    return _reduced(n, opjit.min, x, [axes] if isinstance(axes, int) else axes)
+
+
+@takes(aten._softmax.default, when=gives_float)
+def _softmax(n, x, axis, *more):
+    return opjit.softmax(cast(x, value_of(n).dtype), axis)
+
+
+@takes(aten._safe_softmax.default, when=gives_float)
+def _safe_softmax(n, x, axis, dtype=None):
+    """0 where everything is masked."""
+    x = cast(x, value_of(n).dtype)
+    return opjit.where(opjit.max(x, axis, True) == -opjit.inf, 0.0, opjit.softmax(x, axis))
+
+
+@takes(aten._log_softmax.default, when=gives_float)
+def _log_softmax(n, x, axis, *more):
+    return opjit.log_softmax(cast(x, value_of(n).dtype), axis)
+
+
+@takes(aten._softmax_backward_data.default, when=gives_float)
+def _softmax_backward(n, grad, y, axis, dtype):
+    product = grad * y
+    return cast(product - y * opjit.sum(product, axis, True), value_of(n).dtype)
+
+
+@takes(aten._log_softmax_backward_data.default, when=gives_float)
+def _log_softmax_backward(n, grad, y, axis, dtype):
+    return cast(grad - opjit.exp(y) * opjit.sum(grad, axis, True), value_of(n).dtype)
+
+
+def _one_float(n):
+    return value_of(n)[0].dtype in (torch.float32, torch.float64) and all(
+        a is None or value_of(a).dtype is value_of(n)[0].dtype for a in n.args[2:4])
+
+
+def _variance(x, axes):
+    centred = x - opjit.mean(x, axes, True)
+    return opjit.mean(centred * centred, axes, True)
+
+
+@takes(aten.native_layer_norm.default, when=_one_float)
+def _layer_norm(n, x, shape, weight, bias, eps):
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    ahead = [1] * (x.ndim - len(shape))
+    weight, bias = (None if w is None else w.reshape(ahead + list(w.shape)) for w in (weight, bias))
+    wanted = used(n)
+    if not wanted & {1, 2} and x.dtype == "float32":  # whose Epsilon is a float32
+        return [opjit.layer_norm(x, weight, bias, axes, eps), None, None]
+    rstd = 1 / opjit.sqrt(_variance(x, axes) + eps)
+    mean = opjit.mean(x, axes, True)
+    y = (x - mean) * rstd
+    y = y if weight is None else y * weight
+    return [y if bias is None else y + bias, mean, rstd]
+
+
+@takes(aten._native_batch_norm_legit_no_training.default, when=lambda n: not used(n) - {0} and dtype_at(n, 0) in (
+    torch.float32, torch.float64) and dtype_at(n, 3) is dtype_at(n, 0))
+def _batch_norm(n, x, weight, bias, mean, variance, momentum, eps):
+    mean, variance, weight, bias = (None if t is None else t.reshape([1, -1] + [1] * (x.ndim - 2))
+                                    for t in (mean, variance, weight, bias))
+    scale = 1 / opjit.sqrt(variance + eps)
+    y = (x - mean) * (scale if weight is None else scale * weight)
+    return [y if bias is None else y + bias, None, None]
+
+
+@takes(aten.native_layer_norm_backward.default, when=lambda n: dtype_at(n, 0) in (torch.float32, torch.float64))
+def _layer_norm_backward(n, grad, x, shape, mean, rstd, weight, bias, mask):
+    split = x.ndim - len(shape)
+    inner, outer = tuple(range(split, x.ndim)), tuple(range(split))
+    normal = (x - mean) * rstd
+    scaled = grad if weight is None else grad * weight.reshape([1] * split + list(weight.shape))
+    result = [None, None, None]
+    if mask[0]:
+        along = opjit.mean(scaled * normal, inner, True)
+        result[0] = (scaled - opjit.mean(scaled, inner, True) - normal * along) * rstd
+    for i, product in ((1, grad * normal), (2, grad)):
+        if mask[i]:
+            result[i] = (opjit.sum(product, outer) if outer else product).reshape(dims(value_of(n)[i]))
+    return result
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+ROWS = 16  # products of fewer rows are faster in PyTorch, which need not rearrange the other matrix
+
+
+def _many_rows(n):
+    x = value_of(n.args[1] if n.target is aten.addmm.default else n.args[0])
+    return is_float(n) and value_of(n).dtype is not torch.float16 and whole(x.shape[-2]) >= ROWS
+
+
+@takes(aten.mm.default, aten.bmm.default, when=_many_rows)
+def _mm(n, a, b):
+    return opjit.matmul(a, b)
+
+
+@takes(aten.addmm.default, when=_many_rows)
+def _addmm(n, c, a, b, beta=1, alpha=1):
+    y = opjit.matmul(a, b)
+    y = y if alpha == 1 else y * float(alpha)
+    return y + (c if beta == 1 else c * float(beta))
+
+
+def _plain_attention(n):
+    """Without dropout, whose numbers are PyTorch's, and without what training keeps."""
+    more = n.args[3:] + tuple(n.kwargs.values())
+    return value_of(n.args[0]).dtype in (torch.float32, torch.float64) and not used(n) - {0} and (
+        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4 and whole(value_of(n.args[0]).shape[-2]) >= ROWS
+
+
+@takes(aten._scaled_dot_product_flash_attention_for_cpu.default, when=_plain_attention)
+def _attention(n, q, k, v, dropout=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    scale = scale if scale is not None else q.shape[-1] ** -0.5
+    scores = opjit.matmul(q, k.transpose(0, 1, 3, 2)) * float(scale)
+    if is_causal:
+        scores = opjit.where(opjit.tri(*scores.shape[-2:]), scores, -opjit.inf)
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    return [opjit.matmul(opjit.softmax(scores, -1), v), None]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of aten in which parts are calls of kernels."""
+import collections
+import heapq
+import logging
+import operator
+
+import torch
+
+from ._kernel import Refused, make
+from ._parts import Parts
+
+counters = collections.Counter()
+log = logging.getLogger("opjit.torch")
+
+
+def is_mutable(n):
+    """Does it write to what it is given?"""
+    return isinstance(n.target, torch._ops.OpOverload) and n.target._schema.is_mutable
+
+
+def _is_ordered(n):
+    """Does its place among others of the kind matter, as that of random numbers does?"""
+    if n.op != "call_function" or n.target is operator.getitem:
+        return n.op in ("call_module", "call_method")
+    return (not isinstance(n.target, torch._ops.OpOverload) or n.is_impure()
+            or torch.Tag.nondeterministic_seeded in n.target.tags)
+
+
+def _tail(nodes):
+    """Where the nodes begin that write to inputs; those behind must write, too, or be results."""
+    first = next((i for i, n in enumerate(nodes) if is_mutable(n)), len(nodes) - 1)
+    if any(not is_mutable(n) for n in nodes[first:-1]):
+        raise Refused("something is written to before the end")
+    return first
+
+
+class _Units:
+    """What is to be done in an order in which everybody has what he reads: nodes of PyTorch, and kernels."""
+
+    def __init__(self, parts, functions, inputs):
+        self.parts, self.functions, self.inputs = parts, functions, inputs
+        self.kernel_of = {n: k for k, rows in enumerate(parts.wanted) for n in rows}
+
+    def unit_of(self, n):
+        """The number of a kernel for what it gives, else the node."""
+        return self.kernel_of.get(n, n)
+
+    def reads(self, unit):
+        return self.inputs[unit] if isinstance(unit, int) else unit.all_input_nodes
+
+    def sorted(self, nodes):
+        """The order of the old graph where there is a choice."""
+        rank = {n: i for i, n in enumerate(self.parts.nodes)}
+        units = {self.unit_of(n): None for n in nodes}
+        rank.update({k: max(rank[n] for n in self.parts.wanted[k]) for k in units if isinstance(k, int)})
+        count, readers, last = {}, {u: [] for u in units}, None
+        for u in sorted(units, key=rank.get):
+            needed = {self.unit_of(i) for i in self.reads(u)} & units.keys()
+            if not isinstance(u, int) and _is_ordered(u):
+                needed |= {last} - {None}
+                last = u
+            count[u] = len(needed)
+            for i in needed:
+                readers[i].append(u)
+        heap = [(rank[u], i, u) for i, u in enumerate(units) if count[u] == 0]
+        heapq.heapify(heap)
+        while heap:
+            unit = heapq.heappop(heap)[2]
+            yield unit
+            for u in readers[unit]:
+                count[u] -= 1
+                if count[u] == 0:
+                    heapq.heappush(heap, (rank[u], len(units) + rank[u], u))
+
+
+def _rebuilt(gm, units, first):
+    """The graph of the units; what begins the tail stays behind all others."""
+    graph, where = torch.fx.Graph(), {}
+    nodes = units.parts.nodes
+    rank = {n: i for i, n in enumerate(nodes)}
+    runs = units.parts.runs
+    head = [n for n in nodes if (n in runs or n in units.kernel_of) and rank[n] < first and n.op != "placeholder"]
+    for n in nodes:
+        if n.op == "placeholder":
+            where[n] = graph.node_copy(n)
+    for unit in units.sorted(head):
+        if not isinstance(unit, int):
+            where[unit] = graph.node_copy(unit, where.__getitem__)
+            continue
+        rows = units.parts.wanted[unit]
+        call = graph.call_function(units.functions[unit], tuple(where[i] for i in units.inputs[unit]))
+        for i, n in enumerate(rows):
+            where[n] = call if len(rows) == 1 else graph.call_function(operator.getitem, (call, i))
+            where[n].meta["val"] = n.meta["val"]
+    for n in nodes[first:]:
+        where[n] = graph.node_copy(n, where.__getitem__)
+    return torch.fx.GraphModule(gm, graph)
+
+
+def _kernels(graph, threads, level):
+    """The parts with a function and its inputs for each.  Parts that are refused are left out, and the rest is tried
+    again; a graph for which this goes on is refused."""
+    left = set()
+    for _ in range(4):
+        parts, functions, inputs = Parts(graph, left), [], []
+        refused = len(left)
+        for k in range(len(parts.wanted)):
+            nodes, read = parts.body(k)
+            inputs.append(read)
+            try:
+                functions.append(make(nodes, read, parts.wanted[k], threads, level) if nodes else None)
+            except Refused as reason:
+                log.debug("a part of %d nodes is left: %s", len(nodes), reason)
+                counters["refused"] += 1
+                left.update(nodes)
+        if len(left) == refused:
+            return parts, functions, inputs
+    raise Refused("too many parts have no kernel")
+
+
+def compiled(gm, threads, level):
+    """The module with kernels; itself, if there is nothing for them."""
+    try:
+        first = _tail(list(gm.graph.nodes))
+        parts, functions, inputs = _kernels(gm.graph, threads, level)
+    except Refused as reason:
+        log.debug("nothing is taken: %s", reason)
+        counters["refused"] += 1
+        return gm
+    calls = [n for n in parts.nodes if n.op == "call_function"]
+    left = sum(n in parts.runs for n in calls)
+    made = sum(f is not None for f in functions)
+    counters.update(kernels=made, taken=len(calls) - left, left=left)
+    return _rebuilt(gm, _Units(parts, functions, inputs), first) if made else gm
