@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_peers.py [--threads N] [--rounds N] [--only TEXT] - torch.compile(backend="opjit") beside PyTorch itself and its
-inductor: microseconds of a call, interleaved, the least of the rounds, and the first call, with nothing cached.  Needs
-PyTorch, g++ for inductor, and opjit in PYTHONPATH.
+inductor: microseconds of a call, interleaved, the least of the rounds (processor time on one thread), and the first
+call, with nothing cached.  Needs PyTorch, g++ for inductor, and opjit in PYTHONPATH.
 
     PYTHONPATH=build/release/python python3 tests/bench/torch_peers.py --threads 2
 """
@@ -87,16 +87,17 @@ def first_call(f, args):
 
 def measured(ways, args, rounds):
     """Microseconds of each way: the least of the rounds, one way after the other in each."""
-    begin = time.perf_counter()
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    begin = clock()
     ways[0](*args)
-    count = max(2, min(300, int(0.03 / (time.perf_counter() - begin))))
+    count = max(2, min(300, int(0.03 / (clock() - begin))))
     best = [float("inf")] * len(ways)
     for _ in range(rounds):
         for i, f in enumerate(ways):
-            begin = time.perf_counter()
+            begin = clock()
             for _ in range(count):
                 f(*args)
-            best[i] = min(best[i], (time.perf_counter() - begin) / count * 1e6)
+            best[i] = min(best[i], (clock() - begin) / count * 1e6)
     return best
 
 

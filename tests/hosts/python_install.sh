@@ -29,7 +29,7 @@ folder = os.path.realpath(sys.argv[1])
 loaded = {line.split()[-1] for line in open("/proc/self/maps") if "opjit" in line.rpartition("/")[2]}
 assert loaded and all(path.startswith(folder) for path in loaded), loaded
 assert k.info["interpreted"] or any("libopjit-codegen" in path for path in loaded), loaded
-for name in ("_opjit.abi3.so", "ops.pyi", "_opjit.pyi", "py.typed", "LICENSE", "THIRD-PARTY.txt"):
+for name in ("_opjit.abi3.so", "ops.pyi", "_opjit.pyi", "torch/__init__.py", "py.typed", "LICENSE", "THIRD-PARTY.txt"):
     assert os.path.exists(os.path.join(folder, "opjit", name)), name
 END
 rm -rf "$3"

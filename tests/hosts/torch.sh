@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # torch.sh <folder> - the tests of torch.compile(backend="opjit"), with the package that was put together in the folder.
-# Needs Python 3.11 or later with PyTorch: OPJIT_PYTHON's, that of .ci/setup test, or any; else PyTorch is installed from
-# PyPI (tests/requirements-torch.txt, 3 GB) into the folder `torch` of the build, where it is kept.
+# Needs Python 3.11 or later with PyTorch: OPJIT_PYTHON's, that of .ci/setup test, or any; else, with OPJIT_INSTALL_TORCH=1
+# as the preset `models` has it, PyTorch is installed from PyPI (tests/requirements-torch.txt, 3 GB) into the folder `torch`
+# of the build, where it is kept.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,6 +21,10 @@ find_python() # of those with the module
 }
 
 if ! find_python torch; then
+    if [ "${OPJIT_INSTALL_TORCH:-}" != 1 ]; then
+        echo "skipped: no Python 3.11 with PyTorch: the preset models installs one"
+        exit 77
+    fi
     if ! find_python pip; then
         echo "skipped: no Python 3.11 with PyTorch, or with pip, which could install it"
         exit 77
