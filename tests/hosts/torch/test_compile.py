@@ -92,7 +92,8 @@ class Inference(Case):
         self.assertEqual(counters["kernels"], 1)
 
     def test_layer_norm_gelu(self):
-        self.whole(lambda x, w, b: F.gelu(F.layer_norm(x, (N,), w, b)), *[torch.randn(s) for s in ((9, N), N, N)])
+        self.whole(lambda x, y, w, b: F.gelu(F.layer_norm(x + y, (N,), w, b)), *[
+            torch.randn(s) for s in ((9, N), (9, N), N, N)])
 
     def test_block(self):
         self.whole(Block().eval(), torch.randn(2, 24, 32))

@@ -165,7 +165,7 @@ def _normal_integral(n, x):
     return opjit.where(x >= 0.0, 1 - q, q)
 
 
-@takes(aten.gelu.default, when=is_float, light=True)
+@takes(aten.gelu.default, when=is_float, light=True, lag=2)
 def _gelu(n, x, approximate="none"):
     x = cast(x, wide(n))
     y = x * _normal_integral(n, x) if approximate == "none" else 0.5 * x * (1 + opjit.tanh(_gelu_inner(x)))
