@@ -38,6 +38,6 @@ if ! find_python torch; then
     fi
     mv "$packages.part" "$packages"
 fi
-for test in "$here"/torch/test_*.py; do
+for test in "$here"/torch_backend/test_*.py; do
     "$python" "$test"
 done
