@@ -576,7 +576,7 @@ START_TEST(forked_by_a_maker)
 }
 END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static void *use_until_told(void *stop)
 {
     while (!atomic_load((atomic_bool *)stop))
@@ -625,8 +625,9 @@ int main(void)
     tcase_add_test(tc, makers_that_ask_each_other);
     tcase_add_test(tc, forked_while_a_key_is_made);
     tcase_add_test(tc, forked_by_a_maker);
-#if defined(__SANITIZE_ADDRESS__) /* gcc 12's allocator: a child may inherit it locked, by a thread that allocates */
-    puts("skipped: forked_while_others_use_it, as the address sanitizer's allocator does not survive a fork");
+/* gcc 12's allocators: a child may inherit them locked, by a thread that allocates. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    puts("skipped: forked_while_others_use_it, as the sanitizer's allocator does not survive a fork");
 #else
     tcase_add_test(tc, forked_while_others_use_it);
 #endif
