@@ -204,6 +204,8 @@ opjit_status opjit_onnx_bitwise(onnx_import *m, onnx_call *c)
     const int32_t type = c->inputs[0]->type;
     int32_t by = type;
     opjit_tensor inputs[2], y;
+    if (give_empty(m, c, type))
+        return m->error->status;
     for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++)
         by = forms[i].type == type ? forms[i].by : by;
     for (uint32_t i = 0; i < count; i++)

@@ -24,11 +24,6 @@ static opjit_tensor rounded(onnx_import *m, opjit_tensor t, DML_ROUNDING_MODE mo
     return opjit_graph_op(m->graph, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &t, 1);
 }
 
-static opjit_tensor floor_of(onnx_import *m, opjit_tensor t)
-{
-    return opjit_graph_op1(m->graph, DML_OPERATOR_ELEMENT_WISE_FLOOR, t);
-}
-
 /* Places mirrored into the axis. */
 static opjit_tensor reflected(onnx_import *m, opjit_tensor t, const sampling *s, uint32_t axis)
 {
@@ -39,7 +34,7 @@ static opjit_tensor reflected(onnx_import *m, opjit_tensor t, const sampling *s,
     const opjit_tensor least = opjit_onnx_scalar(m, s->type, s->corners ? 0 : -0.5);
     const opjit_tensor period = opjit_onnx_scalar(m, s->type, 2 * span);
     opjit_tensor far = opjit_graph_subtract(g, t, least);
-    const opjit_tensor periods = floor_of(m, opjit_graph_divide(g, far, period));
+    const opjit_tensor periods = opjit_graph_floor(g, opjit_graph_divide(g, far, period));
     far = opjit_graph_subtract(g, far, opjit_graph_multiply(g, period, periods));
     far = opjit_graph_min(g, far, opjit_graph_subtract(g, period, far));
     return opjit_graph_add(g, far, least);
@@ -121,7 +116,7 @@ static opjit_tensor between(onnx_import *m, const sampling *s, bool cubic)
     opjit_tensor sum = { 0, 0 };
     taps axis[MOST_AXES];
     for (uint32_t i = 0; i < s->axes; i++) {
-        const opjit_tensor begin = floor_of(m, s->place[i]);
+        const opjit_tensor begin = opjit_graph_floor(g, s->place[i]);
         const opjit_tensor part = opjit_graph_subtract(g, s->place[i], begin);
         axis[i] = cubic ? cubic_taps(m, s, i, begin, part) : linear_taps(m, s, begin, part);
     }

@@ -107,6 +107,9 @@ def corners():
              {"x": floats(2, 2)}, {"i": np.array([[-1, -2]], "i8"), "u": floats(1)})
     for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
         case(f"{op} signed", [node(op, ["a", "b"])], {"a": integers(-99, 99, (3, 4), "i4"), "b": integers(-99, 99, 4, "i4")}, off=0)
+    for dtype in ("u1", "i4"):
+        case(f"BitwiseOr {dtype} of nothing", [node("BitwiseOr", ["a", "b"]), node("Concat", ["y", "c"], ["z"], axis=0)],
+             {"c": integers(0, 9, (2, 3), dtype)}, {"a": np.zeros((0, 3), dtype), "b": np.ones(3, dtype)}, ("z",), off=0)
     case("BitwiseNot signed", [node("BitwiseNot", ["a"])], {"a": integers(-99, 99, (3, 4), "i1")}, off=0)
 
 
