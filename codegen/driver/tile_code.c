@@ -94,6 +94,16 @@ static opjit_status note_place(void *user, const cg_symbol *symbol)
     return OPJIT_OK;
 }
 
+/* f->entry is in front of what f->b makes. */
+static void begin_body(cg_func *f)
+{
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMPositionBuilderAtEnd(f->b, entry);
+    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
+    LLVMPositionBuilderAtEnd(f->b, start);
+}
+
 /* Each begins at a line, as it does where it is alone, so that it has the same bytes. */
 static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_error *error)
 {
@@ -112,6 +122,7 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
                                           : opjit_cg_math_type(&f, &made->math));
         LLVMSetAlignment(f.fn, LINE);
         opjit_cg_attributes(&f, f.fn);
+        begin_body(&f);
         if (made->tile)
             opjit_cg_tile_body(&f, made->tile);
         else if (made->math.op == IR_ACC)

@@ -453,11 +453,6 @@ void opjit_cg_tile_body(cg_func *f, const cg_tile *t)
         f->failed = true;
         return;
     }
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMPositionBuilderAtEnd(f->b, entry);
-    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
-    LLVMPositionBuilderAtEnd(f->b, start);
     for (uint32_t r = 0; r < t->registers; r++)
         if (!(t->starts >> r & 1))
             m->reg[r] = access_memory(m, register_memory(m, r), (ir_type)t->reg[r].type, t->reg[r].lanes, NULL);

@@ -282,11 +282,6 @@ void opjit_cg_fold_body(cg_func *f, const cg_math *m)
 {
     const ir_node acc = { .op = IR_ACC, .kind = (uint8_t)m->kind, .type = (uint8_t)m->type, .imm = m->lanes };
     const cg_acc a = { .type = (ir_type)m->type, .lane = LLVMGetParam(f->fn, 0) };
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMPositionBuilderAtEnd(f->b, entry);
-    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
-    LLVMPositionBuilderAtEnd(f->b, start);
     LLVMBuildRet(f->b, cg_as_held(f, &a, fold_lanes(f, &acc, &a).value));
 }
 

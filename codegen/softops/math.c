@@ -105,11 +105,6 @@ void opjit_cg_math_body(cg_func *f, const cg_math *m)
         f->failed = true;
         return;
     }
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMPositionBuilderAtEnd(f->b, entry);
-    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
-    LLVMPositionBuilderAtEnd(f->b, start);
     f->piece->lanes = m->lanes;
     for (uint32_t i = 0; i < s.m.count; i++)
         for (uint32_t c = 0; c < m->copies && s.uses[i] > 0; c++)
