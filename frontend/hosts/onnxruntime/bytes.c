@@ -138,20 +138,12 @@ static size_t element_size(int type, bool *half_bytes)
 
 static ort_status *put_tensor(const ort_api *api, bytes *b, uint32_t field, const char *name, const ort_value *value)
 {
-    ort_tensor_info *info = NULL;
     int64_t dims[ORT_RANK];
     size_t rank = 0, count = 1;
     int type = 0;
     bool half_bytes;
     void *data = NULL;
-    ORT_TRY(api->GetTensorTypeAndShape(value, &info));
-    ort_status *status = api->GetTensorElementType(info, &type);
-    if (status == NULL)
-        status = api->GetDimensionsCount(info, &rank);
-    if (status == NULL && rank > 0 && rank <= ORT_RANK)
-        status = api->GetDimensions(info, dims, rank);
-    api->ReleaseTensorTypeAndShapeInfo(info);
-    ORT_TRY(status);
+    ORT_TRY(opjit_ort_read_tensor(api, value, &type, dims, &rank));
     const size_t size = element_size(type, &half_bytes);
     if (size == 0 || rank > ORT_RANK)
         return opjit_ort_fail(api, ORT_FAIL, "constant \"%.80s\": type %d with %d dimensions is not taken", name, type,

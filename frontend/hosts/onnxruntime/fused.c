@@ -192,21 +192,13 @@ static ort_status *read_input(const fused *f, ort_kernel_context *context, uint3
 {
     const ort_api *const api = f->p->api;
     const ort_value *value = NULL;
-    ort_tensor_info *info = NULL;
     int64_t dims[ORT_RANK] = { 0 };
     size_t rank = 0;
     int type = 0;
     ORT_TRY(api->KernelContext_GetInput(context, f->inputs[i], &value));
     if (value == NULL)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": no value is given", f->names[i]);
-    ORT_TRY(api->GetTensorTypeAndShape(value, &info));
-    ort_status *status = api->GetTensorElementType(info, &type);
-    if (status == NULL)
-        status = api->GetDimensionsCount(info, &rank);
-    if (status == NULL && rank > 0 && rank <= ORT_RANK)
-        status = api->GetDimensions(info, dims, rank);
-    api->ReleaseTensorTypeAndShapeInfo(info);
-    ORT_TRY(status);
+    ORT_TRY(opjit_ort_read_tensor(api, value, &type, dims, &rank));
     if (type != f->types[i] || rank > ORT_RANK)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": type %d with %d dimensions, must be type %d",
                               f->names[i], type, (int)rank, f->types[i]);

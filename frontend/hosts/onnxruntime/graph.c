@@ -98,6 +98,20 @@ static ort_status *read_type(const ort_api *api, const ort_value_info *info, gra
     return NULL;
 }
 
+ort_status *opjit_ort_read_tensor(const ort_api *api, const ort_value *value, int *type, int64_t dims[ORT_RANK],
+                                  size_t *rank)
+{
+    ort_tensor_info *info = NULL;
+    ORT_TRY(api->GetTensorTypeAndShape(value, &info));
+    ort_status *status = api->GetTensorElementType(info, type);
+    if (status == NULL)
+        status = api->GetDimensionsCount(info, rank);
+    if (status == NULL && *rank > 0 && *rank <= ORT_RANK)
+        status = api->GetDimensions(info, dims, *rank);
+    api->ReleaseTensorTypeAndShapeInfo(info);
+    return status;
+}
+
 /* The value's index in *out; a new one is read. */
 static ort_status *find_value(names *n, const ort_value_info *info, int32_t *out)
 {

@@ -117,6 +117,10 @@ typedef struct group {
 /* Fills in inputs, outputs and constants. */
 bool opjit_ort_find_ports(graph *g, group *nodes);
 
+/* A tensor's type of ONNX and its sizes; of more than ORT_RANK dimensions their number alone. */
+ort_status *opjit_ort_read_tensor(const ort_api *api, const ort_value *value, int *type, int64_t dims[ORT_RANK],
+                                  size_t *rank);
+
 /* --- bytes of a model --------------------------------------------------------------------------------------------- */
 typedef struct bytes {
     unsigned char *data; /* at a multiple of 64 */
