@@ -4,7 +4,6 @@ PUBLISHED: the folder that keeps published models, which then are what is run.""
 import gc
 import os
 import sys
-import threading
 import unittest
 
 import numpy as np
@@ -12,6 +11,8 @@ import onnx
 import onnx.backend.test.case.node
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+
+from host_support import on_threads, resident
 
 NAME = "OpjitExecutionProvider"
 LIBRARY = os.path.abspath(sys.argv[1])
@@ -71,11 +72,6 @@ def chain(size, count=12):
     kinds = ["Neg", "Abs", "Relu", "Floor"]
     nodes = [helper.make_node(kinds[i % 4], [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
     return made(nodes, {"v0": ("float32", [size])}, {f"v{count}": ("float32", [size])})
-
-
-def resident_bytes():
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Same(unittest.TestCase):
@@ -162,31 +158,22 @@ class Calls(Same):
     def test_eight_threads(self):
         model = dense("n")
         session, host = provider_session(model, only=True, host_threads=2, claim="all"), host_session(model)
-        wrong = []
 
         def work(k):
-            try:
-                for i in range(60):
-                    x = np.random.default_rng(k * 100 + i).random((1 + (i + k) % 5, 64), "f")
-                    self.same(session.run(None, {"x": x}), host.run(None, {"x": x}))
-            except BaseException as why:
-                wrong.append(why)
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        self.assertFalse(wrong, "\n" + "\n".join(map(str, wrong)))
+            for i in range(60):
+                x = np.random.default_rng(k * 100 + i).random((1 + (i + k) % 5, 64), "f")
+                self.same(session.run(None, {"x": x}), host.run(None, {"x": x}))
+        self.assertEqual(on_threads(work), [])
 
     def test_many_calls_do_not_grow(self):
         session = provider_session(dense(1), only=True, claim="all")
         feed = {"x": np.ones((1, 64), "f")}
         for _ in range(2000):
             session.run(None, feed)
-        before = resident_bytes()
+        before = resident()
         for _ in range(100_000):
             session.run(None, feed)
-        self.assertLess(resident_bytes() - before, 2 << 20)
+        self.assertLess(resident() - before, 2 << 20)
 
     def test_sessions_do_not_grow(self):
         """Sessions that are closed give back what they had; one that lives on is not disturbed."""
@@ -195,12 +182,12 @@ class Calls(Same):
         want = stays.run(None, feed)
         for i in range(60):
             if i == 20:
-                before = resident_bytes()
+                before = resident()
             session = provider_session(dense(2, 64), only=True, claim="all")
             self.same(session.run(None, feed), want)
             del session
         gc.collect()
-        self.assertLess(resident_bytes() - before, 8 << 20)
+        self.assertLess(resident() - before, 8 << 20)
         self.same(stays.run(None, feed), want, 0)
 
     def test_threads_of_the_host(self):
