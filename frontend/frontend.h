@@ -52,7 +52,7 @@ static inline const char *opjit_fe_operator_label(const opjit_operator *op)
 {
     return op->custom == NULL ? op->def->name : "custom";
 }
-/* "5.1" */
+/* "5.1"; 0: "none" */
 typedef struct fe_level_text {
     char text[16];
 } fe_level_text;

@@ -71,8 +71,12 @@ static void put_line(const opjit_operator_type_info *op)
 
 static void put_detail(const opjit_operator_type_info *op)
 {
-    printf("%s (DML_OPERATOR_%s, number %d, since feature level %u.%u)\n  %s\n", op->name, op->name, (int)op->type,
-           CLI_LEVEL(op->feature_level), op->formula);
+    if (op->feature_level == 0)
+        printf("%s (OPJIT_OPERATOR_%s, number %d, without a feature level)\n  %s\n", op->name, op->name, (int)op->type,
+               op->formula);
+    else
+        printf("%s (DML_OPERATOR_%s, number %d, since feature level %u.%u)\n  %s\n", op->name, op->name, (int)op->type,
+               CLI_LEVEL(op->feature_level), op->formula);
     put_fields(op);
     put_support(op);
 }

@@ -101,7 +101,10 @@ static void put_formulas(void)
     for (uint32_t i = 0; i < opjit_operator_type_count(); i++) {
         const opjit_operator_type_info op = opjit_cli_type_info(opjit_operator_type_at(i));
         const char *between = "";
-        printf("| %s | %u.%u | ", op.name, CLI_LEVEL(op.feature_level));
+        if (op.feature_level == 0)
+            printf("| %s | none | ", op.name);
+        else
+            printf("| %s | %u.%u | ", op.name, CLI_LEVEL(op.feature_level));
         put_cell(op.formula);
         printf(" | ");
         for (uint32_t k = 0; k < op.field_count; k++) {
@@ -138,7 +141,7 @@ bool opjit_cli_put_page(void)
         "before it is replaced, as `alias_inputs` of `opjit_kernel_get_info` says: all pointwise operators, running\n"
         "sums, softmax, layer norm, and graphs of them.\n\n"
         "## One by one\n\n"
-        "*Since* is the DirectML feature level.\n\n");
+        "*Since* is the DirectML feature level; operators without one are opjit's own (`opjit/operators.h`).\n\n");
     put_formulas();
     free(rows);
     return true;

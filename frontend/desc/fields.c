@@ -228,7 +228,7 @@ static opjit_status find_activation(const walk *w, const op_field *field, DML_OP
         return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT,
                                "{%s} {%s}: operator type {%u} (%s), must be an activation that can be fused",
                                w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);
-    if (w->level != 0 && w->level < (*out)->introduced)
+    if (!op_is_at(*out, w->level))
         return opjit_rt_refuse(w->error, OPJIT_UNSUPPORTED,
                                "{%s} {%s}: {%s} needs feature level %s, this context has %s", w->op->def->name,
                                field->name, name, opjit_fe_level_text((*out)->introduced).text,

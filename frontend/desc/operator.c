@@ -80,7 +80,7 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
     if (desc == NULL)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {Desc}: {NULL}, must be its descriptor struct",
                                def->name);
-    if (feature_level != 0 && feature_level < def->introduced)
+    if (!op_is_at(def, feature_level))
         return opjit_rt_place(
             error,
             opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s} needs feature level %s, this context has %s", def->name,

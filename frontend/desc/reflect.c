@@ -201,10 +201,11 @@ static opjit_status require_at(DML_OPERATOR_TYPE type, uint32_t level, const op_
 {
     TRY(opjit_fe_op_require(type, out, error));
     TRY(opjit_rt_feature_level_check(level, error));
-    if (level == 0 || level >= (*out)->introduced)
+    if (op_is_at(*out, level))
         return OPJIT_OK;
-    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s}: {!feature_level}feature level {%s}, must be at least %s",
-                           (*out)->name, opjit_fe_level_text(level).text, opjit_fe_level_text((*out)->introduced).text);
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s}: {!feature_level}feature level {%s}, must be %s%s",
+                           (*out)->name, opjit_fe_level_text(level).text, (*out)->introduced != 0 ? "at least " : "",
+                           opjit_fe_level_text((*out)->introduced).text);
 }
 
 /* The tensor field of that name; NULL: the first output. */

@@ -9,7 +9,10 @@
 fe_level_text opjit_fe_level_text(uint32_t feature_level)
 {
     fe_level_text text;
-    snprintf(text.text, sizeof text.text, "%u.%u", feature_level >> 12 & 0xf, feature_level >> 8 & 0xf);
+    if (feature_level == 0)
+        snprintf(text.text, sizeof text.text, "none");
+    else
+        snprintf(text.text, sizeof text.text, "%u.%u", feature_level >> 12 & 0xf, feature_level >> 8 & 0xf);
     return text;
 }
 

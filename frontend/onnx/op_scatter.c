@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_scatter.c - elements at places that data name: scattering, unpooling, what is not zero, regions. */
+#include <opjit/operators.h>
+
 #include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
-#define NOWHERE 4e18f /* an index that no tensor has */
-
-/* How updates are combined with what is there; *out stays where they replace it. */
-static opjit_status read_reduction(onnx_import *m, const onnx_call *c, DML_OPERATOR_TYPE *out_pair,
-                                   DML_REDUCE_FUNCTION *out_all)
+/* How updates are combined with what is there; *out_combines: whether they don't just replace it. */
+static opjit_status read_reduction(onnx_import *m, const onnx_call *c, bool *out_combines, DML_REDUCE_FUNCTION *out)
 {
     static const struct {
         const char *name;
-        DML_OPERATOR_TYPE pair;
-        DML_REDUCE_FUNCTION all;
-    } rows[] = { { "add", DML_OPERATOR_ELEMENT_WISE_ADD, DML_REDUCE_FUNCTION_SUM },
-                 { "mul", DML_OPERATOR_ELEMENT_WISE_MULTIPLY, DML_REDUCE_FUNCTION_MULTIPLY },
-                 { "min", DML_OPERATOR_ELEMENT_WISE_MIN, DML_REDUCE_FUNCTION_MIN },
-                 { "max", DML_OPERATOR_ELEMENT_WISE_MAX, DML_REDUCE_FUNCTION_MAX } };
+        DML_REDUCE_FUNCTION function;
+    } rows[] = { { "add", DML_REDUCE_FUNCTION_SUM },
+                 { "mul", DML_REDUCE_FUNCTION_MULTIPLY },
+                 { "min", DML_REDUCE_FUNCTION_MIN },
+                 { "max", DML_REDUCE_FUNCTION_MAX } };
     for (uint32_t i = 0; i < 4; i++)
         if (opjit_onnx_text_is(m, c, "reduction", rows[i].name, "none")) {
-            *out_pair = rows[i].pair;
-            *out_all = rows[i].all;
-            return OPJIT_OK;
+            *out = rows[i].function;
+            *out_combines = true;
+            return c->inputs[0]->type != ONNX_BOOL
+                       ? OPJIT_OK
+                       : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "reduction %s of BOOL is not taken", rows[i].name);
         }
     return opjit_onnx_text_is(m, c, "reduction", "none", "none")
                ? OPJIT_OK
@@ -29,102 +29,96 @@ static opjit_status read_reduction(onnx_import *m, const onnx_call *c, DML_OPERA
                                    "attribute reduction is none of none, add, mul, min, max");
 }
 
-/* x with the updates combined at places of the axis.  at and updates have one dimension more, behind the axis, for the
- * updates that may be meant for a place.  DirectML's operators scatter in no order, so that updates of one place would
- * be lost: here each place looks at all of them, as a reduction of what is meant for it. */
-static opjit_tensor combined(onnx_import *m, const onnx_value *x, opjit_tensor t, opjit_tensor at, opjit_tensor updates,
-                             uint32_t axis, DML_OPERATOR_TYPE pair, DML_REDUCE_FUNCTION all)
+/* Indices and updates have the data's rank and each other's sizes, which are no larger than the data's beside the
+ * axis. */
+static opjit_status check_elements(onnx_import *m, const onnx_call *c, uint32_t axis)
 {
-    opjit_graph *const g = m->graph;
-    uint64_t wide[ONNX_RANK];
-    uint32_t places[ONNX_RANK];
-    const uint32_t over = axis + 1;
-    const bool sums = all == DML_REDUCE_FUNCTION_SUM || all == DML_REDUCE_FUNCTION_MULTIPLY;
-    for (uint32_t d = 0; d <= x->rank; d++) {
-        wide[d] = d == over ? 1 : x->dims[d - (d > over)];
-        places[d] = d == axis ? (uint32_t)wide[d] : 1;
-    }
-    const opjit_tensor negative = opjit_graph_less(g, at, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    at = opjit_graph_where(g, negative, opjit_graph_add(g, at, opjit_onnx_scalar(m, ONNX_INT64, (double)x->dims[axis])),
-                           at);
-    const opjit_tensor here =
-        opjit_graph_equals(g, at, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT64, x->rank + 1, places, 0, 1));
-    const opjit_tensor otherwise = sums ? opjit_onnx_scalar(m, x->type, all == DML_REDUCE_FUNCTION_MULTIPLY)
-                                        : opjit_onnx_reshape(m, t, x->rank + 1, wide);
-    const opjit_tensor meant = opjit_graph_where(g, here, updates, otherwise);
-    const opjit_tensor y = opjit_onnx_reshape(m, opjit_graph_reduce(g, meant, all, 1, &over), x->rank, x->dims);
-    return opjit_graph_op2(g, pair, t, y); /* a place that all updates meet has none of t yet */
+    const onnx_value *const x = c->inputs[0], *const at = c->inputs[1], *const updates = c->inputs[2];
+    if (at->rank != x->rank || updates->rank != x->rank)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "indices and updates of %u and %u dimensions, must be %u",
+                                 at->rank, updates->rank, x->rank);
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (updates->dims[d] != at->dims[d] || (d != axis && at->dims[d] > x->dims[d]))
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "dimension %u: %llu indices and %llu updates for %llu elements", d,
+                                     (unsigned long long)at->dims[d], (unsigned long long)updates->dims[d],
+                                     (unsigned long long)x->dims[d]);
+    return OPJIT_OK;
 }
 
-/* Refuses what would look at too many updates for each place. */
-static opjit_status check_work(onnx_import *m, const onnx_call *c, const onnx_value *x, uint64_t updates)
+/* What makes the result of three tensors that agree beside the axis. */
+static opjit_tensor scatter_along(onnx_import *m, const opjit_tensor inputs[3], uint32_t axis, bool combines,
+                                  DML_REDUCE_FUNCTION function)
 {
-    const uint64_t elements = opjit_onnx_elements_of(x);
-    if (x->rank >= ONNX_RANK || (updates != 0 && elements > ((uint64_t)1 << 36) / updates))
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%llu updates that may be meant for each of %llu elements",
-                                 (unsigned long long)updates, (unsigned long long)elements);
-    return OPJIT_OK;
+    const DML_SCATTER_ELEMENTS_OPERATOR_DESC put = { .Axis = axis };
+    const OPJIT_SCATTER_REDUCE_OPERATOR_DESC combine = { .Axis = axis, .Function = function };
+    return combines ? opjit_graph_op(m->graph, OPJIT_OPERATOR_SCATTER_REDUCE, &combine, inputs, 3)
+                    : opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ELEMENTS, &put, inputs, 3);
 }
 
 opjit_status opjit_onnx_scatter_elements(onnx_import *m, onnx_call *c)
 {
-    uint32_t axis;
-    DML_OPERATOR_TYPE pair = DML_OPERATOR_INVALID;
-    DML_REDUCE_FUNCTION all = DML_REDUCE_FUNCTION_SUM;
+    uint32_t axis, begin[ONNX_RANK] = { 0 }, kept[ONNX_RANK], rest[ONNX_RANK];
+    bool combines = false;
+    DML_REDUCE_FUNCTION function = DML_REDUCE_FUNCTION_SUM;
     TRY(opjit_onnx_need(m, c, 3));
-    TRY(read_reduction(m, c, &pair, &all));
+    TRY(read_reduction(m, c, &combines, &function));
     const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
-    opjit_tensor inputs[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
-    if (pair == DML_OPERATOR_INVALID) {
-        const DML_SCATTER_ELEMENTS_OPERATOR_DESC desc = { .Axis = axis };
-        const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ELEMENTS, &desc, inputs, 3);
-        return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
-    }
-    uint64_t wide[ONNX_RANK];
-    TRY(check_work(m, c, x, at->rank == x->rank ? at->dims[axis] : 1));
-    uint32_t none[ONNX_RANK] = { 0 }, lacking[ONNX_RANK] = { 0 };
+    TRY(check_elements(m, c, axis));
+    if (opjit_onnx_elements_of(at) == 0)
+        return opjit_onnx_give_value(m, c, 0, x);
+    const opjit_tensor whole = onnx_tensor_of(m, c, 0);
+    opjit_tensor inputs[3] = { whole, onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
+    bool narrow = false;
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (at->rank != x->rank || (d != axis && at->dims[d] > x->dims[d]))
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                                     "indices of more elements than the data have beside "
-                                     "the axis");
-        lacking[d] = d == axis ? 0 : (uint32_t)(x->dims[d] - at->dims[d]);
+        kept[d] = (uint32_t)(d == axis ? x->dims[d] : at->dims[d]);
+        narrow = narrow || kept[d] != x->dims[d];
     }
-    for (uint32_t d = 0; d <= x->rank; d++)
-        wide[d] = d == axis ? 1 : d == axis + 1 ? at->dims[axis] : x->dims[d - (d > axis)];
-    inputs[1] = opjit_onnx_cast(m, inputs[1], at->type, ONNX_INT64);
-    for (uint32_t i = 1; i < 3; i++) { /* where updates are lacking, they are meant for no place */
-        if (memcmp(none, lacking, sizeof none) != 0)
-            inputs[i] = opjit_graph_pad(m->graph, inputs[i], x->rank, none, lacking, i == 1 ? NOWHERE : 0);
-        inputs[i] = opjit_onnx_reshape(m, inputs[i], x->rank + 1, wide);
+    if (narrow)
+        inputs[0] = opjit_graph_slice(m->graph, whole, begin, kept, NULL);
+    opjit_tensor y = scatter_along(m, inputs, axis, combines, function);
+    for (uint32_t d = x->rank; d-- > 0;) { /* what the updates don't reach is put back, one dimension after the other */
+        if (kept[d] == x->dims[d])
+            continue;
+        memcpy(rest, kept, sizeof rest);
+        begin[d] = kept[d];
+        rest[d] = (uint32_t)x->dims[d] - kept[d];
+        const opjit_tensor parts[2] = { y, opjit_graph_slice(m->graph, whole, begin, rest, NULL) };
+        y = opjit_graph_join(m->graph, parts, 2, d);
+        begin[d] = 0;
+        kept[d] = (uint32_t)x->dims[d];
     }
-    return opjit_onnx_give(m, c, 0, combined(m, x, inputs[0], inputs[1], inputs[2], axis, pair, all), x->type, x->rank);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }
 
 /* ScatterND whose updates are combined: x as {places, elements of each}, places counted through. */
-static opjit_status scatter_nd_combined(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE pair, DML_REDUCE_FUNCTION all)
+static opjit_status scatter_nd_combined(onnx_import *m, onnx_call *c, DML_REDUCE_FUNCTION function)
 {
     static const uint32_t last = 1;
     const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
     const uint64_t length = at->dims[at->rank - 1];
     opjit_graph *const g = m->graph;
-    onnx_value flat = { .type = x->type, .rank = 2, .dims = { 1, 1 } };
+    uint64_t flat[2] = { 1, 1 };
     if (length == 0 || length > x->rank)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "indices of %llu numbers into %u dimensions",
                                  (unsigned long long)length, x->rank);
     const uint64_t updates = opjit_onnx_elements_of(at) / length;
-    TRY(check_work(m, c, x, updates));
     int64_t *const sizes = opjit_onnx_memory(m, 2 * length * sizeof *sizes);
     if (sizes == NULL)
         return m->error->status;
     for (uint32_t d = x->rank; d-- > 0;) {
         if (d < length) {
             sizes[d] = (int64_t)x->dims[d];
-            sizes[length + d] = (int64_t)flat.dims[0];
+            sizes[length + d] = (int64_t)flat[0];
         }
-        flat.dims[d >= length] *= x->dims[d];
+        flat[d >= length] *= x->dims[d];
     }
+    if (opjit_onnx_elements_of(c->inputs[2]) / flat[1] != updates ||
+        opjit_onnx_elements_of(c->inputs[2]) % flat[1] != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu updates of %llu elements are %llu elements",
+                                 (unsigned long long)updates, (unsigned long long)flat[1],
+                                 (unsigned long long)opjit_onnx_elements_of(c->inputs[2]));
     onnx_value size = { .type = ONNX_INT64, .rank = 2, .dims = { 1, length }, .data = sizes }, stride = size;
     stride.data = sizes + length;
     opjit_tensor places = opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), at->type, ONNX_INT64);
@@ -133,11 +127,13 @@ static opjit_status scatter_nd_combined(onnx_import *m, onnx_call *c, DML_OPERAT
     places = opjit_graph_where(g, negative, opjit_graph_add(g, places, opjit_onnx_tensor(m, &size)), places);
     places = opjit_graph_multiply(g, places, opjit_onnx_tensor(m, &stride));
     places = opjit_graph_reduce(g, places, DML_REDUCE_FUNCTION_SUM, 1, &last);
-    places = opjit_onnx_reshape(m, places, 3, (uint64_t[]){ 1, updates, 1 });
-    const opjit_tensor news =
-        opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 3, (uint64_t[]){ 1, updates, flat.dims[1] });
-    const opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat.dims);
-    return opjit_onnx_give_as(m, c, 0, combined(m, &flat, t, places, news, 0, pair, all), x->type, x->rank, x->dims);
+    const uint64_t rows[2] = { updates, flat[1] };
+    const opjit_tensor inputs[3] = {
+        opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat),
+        opjit_graph_broadcast(g, places, 2, (uint32_t[]){ (uint32_t)updates, (uint32_t)flat[1] }),
+        opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 2, rows),
+    };
+    return opjit_onnx_give_as(m, c, 0, scatter_along(m, inputs, 0, true, function), x->type, x->rank, x->dims);
 }
 
 opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
@@ -145,17 +141,19 @@ opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
     uint64_t wide[ONNX_RANK];
     uint32_t rank = 0;
     opjit_tensor inputs[3];
-    DML_OPERATOR_TYPE pair = DML_OPERATOR_INVALID;
-    DML_REDUCE_FUNCTION all = DML_REDUCE_FUNCTION_SUM;
+    bool combines = false;
+    DML_REDUCE_FUNCTION function = DML_REDUCE_FUNCTION_SUM;
     TRY(opjit_onnx_need(m, c, 3));
-    TRY(read_reduction(m, c, &pair, &all));
+    TRY(read_reduction(m, c, &combines, &function));
     const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
     for (uint32_t i = 0; i < 3; i++)
         rank = c->inputs[i]->rank > rank ? c->inputs[i]->rank : rank;
     if (x->rank == 0 || at->rank == 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a scalar has no places");
-    if (pair != DML_OPERATOR_INVALID)
-        return scatter_nd_combined(m, c, pair, all);
+    if (opjit_onnx_elements_of(at) == 0 || opjit_onnx_elements_of(x) == 0)
+        return opjit_onnx_give_value(m, c, 0, x);
+    if (combines)
+        return scatter_nd_combined(m, c, function);
     for (uint32_t i = 0; i < 3; i++) { /* tensors of one rank, with ones before */
         const onnx_value *const v = c->inputs[i];
         for (uint32_t d = 0; d < rank; d++)

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include <opjit/operators.h>
 #include <opjit/opjit.h>
 
 #include "ir/ir.h"
@@ -176,7 +177,7 @@ enum {
 struct op_def {
     DML_OPERATOR_TYPE type;
     uint16_t desc_size;
-    uint16_t introduced;             /* DML_FEATURE_LEVEL */
+    uint16_t introduced;             /* DML_FEATURE_LEVEL; 0: in none, opjit's own */
     const char *name;                /* "DIAGONAL_MATRIX1" */
     const char *formula;             /* one line for `opjit ops` */
     const op_field *fields;
@@ -202,6 +203,15 @@ struct op_def {
 
 /* A descriptor's field by its name, for what rows of a family share; NULL: this row has no such field. */
 const void *opjit_fe_field(const op_def *def, const void *desc, const char *name);
+
+/* What the tables call operators of opjit's own. */
+#define DML_OPERATOR_SCATTER_REDUCE OPJIT_OPERATOR_SCATTER_REDUCE
+
+/* Whether a feature level (0: none) has the operator. */
+static inline bool op_is_at(const op_def *def, uint32_t level)
+{
+    return level == 0 || (def->introduced != 0 && level >= def->introduced);
+}
 
 /* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) per row; rows are `const op_def
  * opjit_fe_op_<name>`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scatter.c - SCATTER_ELEMENTS (SCATTER), SCATTER_ND: a copy of the input, in which the elements that an index tensor
- * names are replaced by updates.
+ * names are replaced by updates; SCATTER_REDUCE, opjit's own: combined with them.
  *
  * Negative indices of signed types count from the end; then every index is clamped into its dimension, as those of
  * GATHER are.  Of updates with the same place the last one wins, in the order of the update elements: the documents
@@ -40,11 +40,12 @@ static opjit_status check_tensors(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* The input's elements and what replaces them, `count` updates; at receives the coordinates. */
-static ir_ref begin(op_lowering *l, uint64_t count, ir_ref at[OPJIT_MAX_RANK])
+/* The input's elements and what replaces them (or is combined with them), `count` updates; at receives the
+ * coordinates. */
+static ir_ref begin(op_lowering *l, ir_kind kind, uint64_t count, ir_ref at[OPJIT_MAX_RANK])
 {
     const fe_tensor *in = &l->op->inputs[INPUT];
-    const ir_ref scatter = opjit_fe_scatter(l, IR_KIND_NONE, opjit_ir_type_of(in->dtype), in, count);
+    const ir_ref scatter = opjit_fe_scatter(l, kind, opjit_ir_type_of(in->dtype), in, count);
 
     opjit_fe_own(l, scatter, at);
     if (!l->f->failed)
@@ -61,9 +62,10 @@ static void yield(op_lowering *l, ir_ref scatter)
     opjit_fe_set(l, out, opjit_fe_value_at(l, scatter, 0, at));
 }
 
-/* --- SCATTER_ELEMENTS --------------------------------------------------------------------------------------------- */
+/* --- SCATTER_ELEMENTS, SCATTER_REDUCE ----------------------------------------------------------------------------- */
 
 #define ELEMENTS DML_SCATTER_ELEMENTS_OPERATOR_DESC
+#define REDUCE OPJIT_SCATTER_REDUCE_OPERATOR_DESC
 
 /* clang-format off */
 static const op_field elements_fields[] = {
@@ -74,29 +76,55 @@ static const op_field elements_fields[] = {
     OP_FIELD(ELEMENTS, Axis, OP_UINT, 0),
 };
 static const op_support elements_support[] = { SUPPORT(NULL, 2_0, TYPES_32), INDEX_SUPPORT(2_0) };
+
+static const op_enum_name function_names[] = {
+    { "DML_REDUCE_FUNCTION_MAX", DML_REDUCE_FUNCTION_MAX },
+    { "DML_REDUCE_FUNCTION_MIN", DML_REDUCE_FUNCTION_MIN },
+    { "DML_REDUCE_FUNCTION_MULTIPLY", DML_REDUCE_FUNCTION_MULTIPLY },
+    { "DML_REDUCE_FUNCTION_SUM", DML_REDUCE_FUNCTION_SUM },
+    { NULL, 0 },
+};
+static const op_enum function_enum = { "DML_REDUCE_FUNCTION_", function_names };
+static const op_field reduce_fields[] = {
+    OP_FIELD(REDUCE, InputTensor, OP_INPUT, 0),
+    OP_FIELD(REDUCE, IndicesTensor, OP_INPUT, 0),
+    OP_FIELD(REDUCE, UpdatesTensor, OP_INPUT, 0),
+    OP_FIELD(REDUCE, OutputTensor, OP_OUTPUT, 0),
+    OP_FIELD(REDUCE, Axis, OP_UINT, 0),
+    OP_FIELD_ENUM(REDUCE, Function, &function_enum),
+};
+static const op_support reduce_support[] = {
+    { NULL, 0, MOVES_RANKS, OP_TYPES_ALL },
+    { "IndicesTensor", 0, MOVES_RANKS, MOVES_INDEX_TYPES },
+};
 /* clang-format on */
+
+static uint32_t axis_of(const opjit_operator *op)
+{
+    return *(const uint32_t *)opjit_fe_field(op->def, op->desc, "Axis");
+}
 
 static opjit_status validate_elements(const opjit_operator *op, opjit_error *error)
 {
-    const ELEMENTS *desc = op->desc;
+    const uint32_t axis = axis_of(op);
     const fe_tensor *in = &op->inputs[INPUT], *indices = &op->inputs[INDICES], *updates = &op->inputs[UPDATES];
 
     TRY(check_tensors(op, error));
-    TRY(opjit_fe_check_axis(op, desc->Axis, error));
+    TRY(opjit_fe_check_axis(op, axis, error));
     for (uint32_t d = 0; d < in->rank; d++) {
-        if (d != desc->Axis)
+        if (d != axis)
             TRY(opjit_fe_check_size(op, "IndicesTensor", indices, d, in->sizes[d], " as InputTensor.Sizes", error));
         TRY(opjit_fe_check_size(op, "UpdatesTensor", updates, d, indices->sizes[d], " as IndicesTensor.Sizes", error));
     }
     return OPJIT_OK;
 }
 
-static void lower_elements(op_lowering *l)
+static void lower_along(op_lowering *l, ir_kind kind)
 {
     ir_func *f = l->f;
-    const uint32_t axis = ((const ELEMENTS *)l->op->desc)->Axis;
+    const uint32_t axis = axis_of(l->op);
     ir_ref at[OPJIT_MAX_RANK];
-    const ir_ref scatter = begin(l, l->op->inputs[INDICES].sizes[axis], at);
+    const ir_ref scatter = begin(l, kind, l->op->inputs[INDICES].sizes[axis], at);
 
     if (f->failed)
         return;
@@ -105,6 +133,18 @@ static void lower_elements(op_lowering *l)
     const ir_ref index = opjit_ir_load(f, l->inputs[INDICES], at);
     opjit_ir_set_place(f, scatter, axis, opjit_fe_index_of(l, index, l->op->inputs[INPUT].sizes[axis]));
     yield(l, scatter);
+}
+
+static void lower_elements(op_lowering *l) { lower_along(l, IR_KIND_NONE); }
+
+static void lower_reduce(op_lowering *l)
+{
+    switch (((const REDUCE *)l->op->desc)->Function) {
+    case DML_REDUCE_FUNCTION_MAX: lower_along(l, IR_KMAX); break;
+    case DML_REDUCE_FUNCTION_MIN: lower_along(l, IR_KMIN); break;
+    case DML_REDUCE_FUNCTION_MULTIPLY: lower_along(l, IR_PROD); break;
+    default: lower_along(l, IR_SUM); break;
+    }
 }
 
 const op_def opjit_fe_op_scatter_elements = {
@@ -117,6 +157,17 @@ const op_def opjit_fe_op_scatter_elements = {
     .validate = validate_elements,
     .infer = opjit_fe_infer_same,
     .lower = lower_elements,
+};
+
+const op_def opjit_fe_op_scatter_reduce = {
+    .type = OPJIT_OPERATOR_SCATTER_REDUCE,
+    .name = "SCATTER_REDUCE",
+    .formula = "Output = Input; then x = f(x, Updates[c]), x being Output[c, but Indices[c] on Axis], one after the other",
+    .desc_size = sizeof(REDUCE),
+    OP_ROWS(reduce_fields, reduce_support),
+    .validate = validate_elements,
+    .infer = opjit_fe_infer_same,
+    .lower = lower_reduce,
 };
 
 /* --- SCATTER_ND --------------------------------------------------------------------------------------------------- */
@@ -213,7 +264,7 @@ static void lower_nd(op_lowering *l)
     const fe_tensor *in = &l->op->inputs[INPUT], *indices = &l->op->inputs[INDICES];
     ir_ref at[OPJIT_MAX_RANK], index_at[OPJIT_MAX_RANK], update_at[OPJIT_MAX_RANK];
     uint64_t below = indices->elements / indices->sizes[n.rank - 1];
-    const ir_ref scatter = begin(l, below, at);
+    const ir_ref scatter = begin(l, IR_KIND_NONE, below, at);
 
     if (f->failed)
         return;

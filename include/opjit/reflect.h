@@ -53,7 +53,7 @@ OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_at(uint32_t index);
  * there is none.  NULL is fine. [any thread, 0.1] */
 OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_find(const char *name);
 
-/* "GATHER", also of DirectML's operators that this build lacks; NULL: DirectML has none of that number.
+/* "GATHER", also of DirectML's operators that this build lacks; NULL: there is none of that number.
  * [any thread, 0.1] */
 OPJIT_API const char *opjit_operator_type_name(DML_OPERATOR_TYPE type);
 
@@ -65,7 +65,7 @@ typedef struct opjit_operator_type_info {
     DML_OPERATOR_TYPE type;  /* its number */
     const char *name;        /* "DIAGONAL_MATRIX1" */
     const char *formula;     /* one line for people */
-    uint32_t feature_level;  /* the first that has it */
+    uint32_t feature_level;  /* the first that has it; 0: none, it is one of opjit/operators.h */
     uint32_t desc_bytes;     /* size of its DML_..._OPERATOR_DESC */
     uint32_t field_count;    /* fields of that structure */
     uint32_t support_count;  /* rows of ranks and data types */

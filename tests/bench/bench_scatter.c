@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/operators.h>
 #include <opjit/opjit.h>
 
 #include "frontend/cli/subject.h"
@@ -15,9 +16,9 @@
 #define SAMPLE_US 1000.0
 enum { TENSORS = 4 };
 
-typedef enum form { ELEMENTS, ROWS, UNPOOL, NONZERO } form;
+typedef enum form { ELEMENTS, SUMS, ROWS, UNPOOL, NONZERO } form;
 
-/* Rows and columns of input and updates; ELEMENTS: along the axis. */
+/* Rows and columns of input and updates; ELEMENTS, SUMS: along the axis. */
 typedef struct scatter {
     const char *name;
     form form;
@@ -28,6 +29,8 @@ static const scatter scatters[] = {
     { "elements f32 1 x 1000000, 100000 updates", ELEMENTS, 1, 1000000, 100000, 1 },
     { "elements f32 1000 x 512, 256 updates a row", ELEMENTS, 1000, 512, 256, 1 },
     { "elements f32 1000 x 512, 500 updates a column", ELEMENTS, 1000, 512, 500, 0 },
+    { "sums f32 1 x 1000000, 100000 updates", SUMS, 1, 1000000, 100000, 1 },
+    { "sums f32 1000 x 512, 500 updates a column", SUMS, 1000, 512, 500, 0 },
     { "rows f32 2000 x 768, 1000 updates", ROWS, 2000, 768, 1000, 0 },
     { "unpooling f32 448 x 448 to 896 x 896", UNPOOL, 448, 448, 4, 0 },
     { "nonzero f32 1000 x 1000, half of them", NONZERO, 1000, 1000, 1000000, 0 },
@@ -93,7 +96,8 @@ static void run_by_hand(void *arg)
         for (uint32_t k = 0; k < inner; k++) {
             const size_t from = (size_t)i * inner + k;
             const int64_t at = place(r->indices[from], w->axis == 1 ? w->columns : w->rows);
-            to[w->axis == 1 ? (size_t)i * w->columns + (size_t)at : (size_t)at * w->columns + k] = r->updates[from];
+            float *const x = &to[w->axis == 1 ? (size_t)i * w->columns + (size_t)at : (size_t)at * w->columns + k];
+            *x = w->form == SUMS ? *x + r->updates[from] : r->updates[from];
         }
 }
 
@@ -104,6 +108,7 @@ typedef struct described {
     DML_BUFFER_TENSOR_DESC buffers[TENSORS];
     DML_TENSOR_DESC tensors[TENSORS];
     DML_SCATTER_ELEMENTS_OPERATOR_DESC elements;
+    OPJIT_SCATTER_REDUCE_OPERATOR_DESC sums;
     DML_SCATTER_ND_OPERATOR_DESC nd;
     DML_MAX_UNPOOLING_OPERATOR_DESC unpool;
     DML_NONZERO_COORDINATES_OPERATOR_DESC nonzero;
@@ -123,12 +128,17 @@ static void describe(const scatter *w, described *d)
     tensor(d, 0, DML_TENSOR_DATA_TYPE_FLOAT32, w->rows, w->columns);
     switch (w->form) {
     case ELEMENTS:
+    case SUMS:
         tensor(d, 1, DML_TENSOR_DATA_TYPE_INT64, w->axis == 1 ? w->rows : w->updates,
                w->axis == 1 ? w->updates : w->columns);
         tensor(d, 2, DML_TENSOR_DATA_TYPE_FLOAT32, d->sizes[1][2], d->sizes[1][3]);
         tensor(d, 3, DML_TENSOR_DATA_TYPE_FLOAT32, w->rows, w->columns);
         d->elements = (DML_SCATTER_ELEMENTS_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], 2 + w->axis };
         d->op = (DML_OPERATOR_DESC){ DML_OPERATOR_SCATTER_ELEMENTS, &d->elements };
+        d->sums = (OPJIT_SCATTER_REDUCE_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], 2 + w->axis,
+                                                        DML_REDUCE_FUNCTION_SUM };
+        if (w->form == SUMS)
+            d->op = (DML_OPERATOR_DESC){ OPJIT_OPERATOR_SCATTER_REDUCE, &d->sums };
         break;
     case ROWS:
         tensor(d, 1, DML_TENSOR_DATA_TYPE_INT64, w->updates, 1);

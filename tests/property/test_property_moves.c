@@ -72,6 +72,10 @@ static bool make_buffers(run *s, test_random *r)
         move_case_indices(r, c, s->inputs[c->index_input].data);
         test_buffer_expect_unchanged(&s->inputs[c->index_input]);
     }
+    for (uint32_t i = 0; made && move_case_computes(c) && i < c->input_count; i++) {
+        move_case_tame(c, i, s->inputs[i].data);
+        test_buffer_expect_unchanged(&s->inputs[i]);
+    }
     return made || failed(s, "buffers", OPJIT_OUT_OF_MEMORY, "");
 }
 

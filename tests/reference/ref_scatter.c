@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_scatter.c - operators that store at indices from data.
  *     SCATTER_ELEMENTS: output = input; then output[c with Indices[c] on Axis] = Updates[c]
+ *     SCATTER_REDUCE:   output = input; then x = f(x, Updates[c]), x being output[c with Indices[c] on Axis]
  *     SCATTER_ND:       output = input; then output[Indices[i.., 0 .. tuple], b..] = Updates[i.., b..]
  *     MAX_UNPOOLING:    output = 0; then element number Indices[c] of the packed output = input[c], or nothing outside
  *     NONZERO_COORDINATES: the count, and a row of coordinates for each element that is not zero; then zeros
@@ -38,6 +39,59 @@ void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_in
         const uint64_t value = ref_get(&updates, inputs[2], c);
         c[desc->Axis] = place_of(&indices, ref_get(&indices, inputs[1], c), out.sizes[desc->Axis]);
         ref_set(&out, outputs[0], c, value);
+    }
+}
+
+static uint64_t combined_floats(DML_TENSOR_DATA_TYPE type, DML_REDUCE_FUNCTION function, uint64_t a, uint64_t b)
+{
+    const double x = ref_real(type, a), y = ref_real(type, b);
+    switch (function) {
+    case DML_REDUCE_FUNCTION_MIN: return x < y || x != x ? a : b;
+    case DML_REDUCE_FUNCTION_MAX: return x > y || x != x ? a : b;
+    case DML_REDUCE_FUNCTION_MULTIPLY: return ref_real_bits(type, ref_rounded(type, x * y));
+    default: return ref_real_bits(type, ref_rounded(type, x + y));
+    }
+}
+
+/* The bits of an integer of so many bytes as a number, with its sign. */
+static int64_t number_of(uint64_t bits, uint32_t bytes)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+    return (int64_t)(((bits & (2 * sign - 1)) ^ sign) - sign);
+}
+
+static uint64_t combined(DML_TENSOR_DATA_TYPE type, DML_REDUCE_FUNCTION function, uint64_t a, uint64_t b)
+{
+    bool below;
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+    case DML_TENSOR_DATA_TYPE_FLOAT64: return combined_floats(type, function, a, b);
+    case DML_TENSOR_DATA_TYPE_INT8: below = number_of(a, 1) < number_of(b, 1); break;
+    case DML_TENSOR_DATA_TYPE_INT16: below = number_of(a, 2) < number_of(b, 2); break;
+    case DML_TENSOR_DATA_TYPE_INT32: below = number_of(a, 4) < number_of(b, 4); break;
+    case DML_TENSOR_DATA_TYPE_INT64: below = (int64_t)a < (int64_t)b; break;
+    default: below = a < b; break;
+    }
+    switch (function) {
+    case DML_REDUCE_FUNCTION_MIN: return below ? a : b;
+    case DML_REDUCE_FUNCTION_MAX: return below ? b : a;
+    case DML_REDUCE_FUNCTION_MULTIPLY: return a * b;
+    default: return a + b;
+    }
+}
+
+void ref_scatter_reduce(const OPJIT_SCATTER_REDUCE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
+    const ref_tensor updates = ref_tensor_of(desc->UpdatesTensor), out = ref_tensor_of(desc->OutputTensor);
+    copy(&in, inputs[0], &out, outputs[0]);
+    for (uint64_t e = 0; e < ref_tensor_elements(&indices); e++) {
+        uint32_t c[8];
+        ref_tensor_coordinates(&indices, e, c);
+        const uint64_t value = ref_get(&updates, inputs[2], c);
+        c[desc->Axis] = place_of(&indices, ref_get(&indices, inputs[1], c), out.sizes[desc->Axis]);
+        ref_set(&out, outputs[0], c, combined(in.dtype, desc->Function, ref_get(&out, outputs[0], c), value));
     }
 }
 

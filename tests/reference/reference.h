@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <opjit/dml.h>
+#include <opjit/operators.h>
 
 /* Along one dimension: how many windows may hold a pixel, of `along` windows in all.  With dilations one for each tap,
  * else as many as reach over it (ref_pooling.c). */
@@ -42,6 +43,7 @@ void ref_depth_to_space1(const DML_DEPTH_TO_SPACE1_OPERATOR_DESC *desc, ref_inpu
 void ref_gather(const DML_GATHER_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_scatter_reduce(const OPJIT_SCATTER_REDUCE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_max_unpooling(const DML_MAX_UNPOOLING_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_nonzero_coordinates(const DML_NONZERO_COORDINATES_OPERATOR_DESC *desc, ref_inputs inputs,

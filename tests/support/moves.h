@@ -8,7 +8,7 @@
 #include "tests/support/cases.h"
 
 #define MOVE_TENSORS 24
-#define MOVE_OPERATOR_COUNT 22
+#define MOVE_OPERATOR_COUNT 23
 extern const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT];
 const char *move_operator_name(DML_OPERATOR_TYPE type);
 
@@ -35,6 +35,7 @@ typedef struct move_case {
         DML_ONE_HOT_OPERATOR_DESC one_hot;
         DML_SCATTER_ELEMENTS_OPERATOR_DESC scatter_elements;
         DML_SCATTER_ND_OPERATOR_DESC scatter_nd;
+        OPJIT_SCATTER_REDUCE_OPERATOR_DESC scatter_reduce;
         DML_MAX_UNPOOLING_OPERATOR_DESC max_unpooling;
         DML_NONZERO_COORDINATES_OPERATOR_DESC nonzero;
     } desc;
@@ -51,6 +52,10 @@ typedef struct move_case {
 void move_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, move_case *out);
 /* Fills the index tensor's binding with numbers inside, at the ends, outside, anything. */
 void move_case_indices(test_random *r, const move_case *c, void *binding);
+/* Whether the operator computes with elements; move_case_tame makes those of an input's binding less than 2 in size, so
+ * that no NaN comes of them, which has any bits. */
+bool move_case_computes(const move_case *c);
+void move_case_tame(const move_case *c, uint32_t input, void *binding);
 void move_case_reference(const move_case *c, ref_inputs inputs, ref_outputs outputs);
 /* Prints shapes, layouts and fields for people. */
 void move_case_print(FILE *file, const move_case *c);

@@ -45,6 +45,7 @@ static const plain plains[] = {
     { DML_OPERATOR_ONE_HOT, 2, 2, { { 2, 1 }, { 1, 2 }, { 2, 4 } }, { 1 }, { 0 }, { 0 } },
     { DML_OPERATOR_SCATTER_ELEMENTS, 3, 2, { { 5, 3 }, { 4, 3 }, { 4, 3 }, { 5, 3 } }, { 0 }, { 0 }, { 0 } },
     { DML_OPERATOR_SCATTER_ND, 3, 2, { { 5, 3 }, { 4, 1 }, { 4, 3 }, { 5, 3 } }, { 2, 2 }, { 0 }, { 0 } },
+    { OPJIT_OPERATOR_SCATTER_REDUCE, 3, 2, { { 5, 3 }, { 4, 3 }, { 4, 3 }, { 5, 3 } }, { 0 }, { 0 }, { 0 } },
     { DML_OPERATOR_MAX_UNPOOLING, 2, 4, { { 1, 2, 2, 3 }, { 1, 2, 2, 3 }, { 1, 2, 4, 6 } }, { 0 }, { 0 }, { 0 } },
     { DML_OPERATOR_NONZERO_COORDINATES, 1, 4, { { 1, 2, 3, 2 }, { 1, 1, 1, 1 }, { 1, 1, 12, 3 } }, { 0 }, { 0 },
       { 0 } },
@@ -123,6 +124,11 @@ static void finish(built *b)
         b->tensors[i] = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &b->buffers[i] };
     }
     b->c.op = (DML_OPERATOR_DESC){ p->type, &b->c.desc };
+    if (p->type == OPJIT_OPERATOR_SCATTER_REDUCE) {
+        b->c.desc.scatter_reduce = (OPJIT_SCATTER_REDUCE_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], p->a[0],
+                                                                         DML_REDUCE_FUNCTION_MAX + b->mode };
+        return;
+    }
     switch (p->type) {
     case DML_OPERATOR_SLICE:
     case DML_OPERATOR_SLICE1:
@@ -302,6 +308,14 @@ static const struct {
       "SCATTER_ELEMENTS IndicesTensor.DataType: UINT16, must be UINT32, INT32, UINT64 or INT64" },
     { DML_OPERATOR_SCATTER_ELEMENTS, 0, RANK_OF, 2, 1, BAD,
       "SCATTER_ELEMENTS UpdatesTensor.DimensionCount: 1, must be 2 as InputTensor.DimensionCount" },
+    { OPJIT_OPERATOR_SCATTER_REDUCE, 0, ARRAY_A, 0, 2, BAD,
+      "SCATTER_REDUCE Axis: 2, must be below 2, InputTensor.DimensionCount" },
+    { OPJIT_OPERATOR_SCATTER_REDUCE, 0, MODE, 0, 4, BAD,
+      "SCATTER_REDUCE Function: 11, must be a DML_REDUCE_FUNCTION (7 to 10)" },
+    { OPJIT_OPERATOR_SCATTER_REDUCE, 0, 2, 0, 5, BAD,
+      "SCATTER_REDUCE UpdatesTensor.Sizes[0]: 5, must be 4 as IndicesTensor.Sizes" },
+    { OPJIT_OPERATOR_SCATTER_REDUCE, 0x6400, MODE, 0, 0, NOT_HERE,
+      "SCATTER_REDUCE needs feature level none, this context has 6.4" },
     { DML_OPERATOR_SCATTER_ND, 0, ARRAY_A, 0, 3, BAD,
       "SCATTER_ND InputDimensionCount: 3, must be 1 to 2, the tensor's DimensionCount" },
     { DML_OPERATOR_SCATTER_ND, 0, ARRAY_A, 1, 0, BAD,
@@ -375,7 +389,8 @@ START_TEST(plain_operators_are_legal_from_their_level_on)
     for (size_t i = 0; i < sizeof plains / sizeof *plains; i++) {
         const DML_OPERATOR_TYPE type = plains[i].type;
         const bool scatters = type == DML_OPERATOR_SCATTER_ELEMENTS || type == DML_OPERATOR_SCATTER_ND;
-        const uint32_t since = scatters      ? 0x3000 /* with two dimensions */
+        const uint32_t since = type == OPJIT_OPERATOR_SCATTER_REDUCE ? UINT32_MAX
+                               : scatters                            ? 0x3000 /* with two dimensions */
                                : type >= 153 ? 0x5000
                                : type >= 121 ? 0x3000
                                : type >= 97  ? 0x2100
@@ -444,11 +459,12 @@ START_TEST(lowered)
     const DML_OPERATOR_TYPE type = plains[_i].type;
     const bool is_padding = type == DML_OPERATOR_PADDING || type == DML_OPERATOR_PADDING1;
     const bool has_order = type == DML_OPERATOR_SPACE_TO_DEPTH1 || type == DML_OPERATOR_DEPTH_TO_SPACE1;
+    const bool reduces = type == OPJIT_OPERATOR_SCATTER_REDUCE;
     opjit_context *context = test_context_at(0);
     rt_bytes out;
 
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
-    for (int mode = 0; mode < (is_padding ? 5 : has_order ? 2 : 1); mode++) {
+    for (int mode = 0; mode < (is_padding ? 5 : reduces ? 4 : has_order ? 2 : 1); mode++) {
         built b;
         build(&b, type);
         b.mode = mode;
