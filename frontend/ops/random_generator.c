@@ -112,27 +112,26 @@ static void round_of(op_lowering *l, ir_ref words[COUNTER_WORDS], uint32_t numbe
         const ir_ref key = ir_expr2(f, IR_ADD, IR_U32, state_word(l, opjit_ir_index(f, COUNTER_WORDS + j / 2)),
                                     opjit_ir_const(f, IR_U32, number * (j == 0 ? 0x9e3779b9u : 0xbb67ae85u)));
         after[j] = ir_expr2(f, IR_XOR, IR_U32, ir_expr2(f, IR_XOR, IR_U32, high, words[j + 1]), key);
-        after[j + 1] = ir_expr1(f, IR_CAST, IR_U32, product);
+        after[j + 1] =
+            ir_expr2(f, IR_MUL, IR_U32, words[2 - j], opjit_ir_const(f, IR_U32, j == 0 ? 0xcd9e8d57 : 0xd2511f53));
     }
     memcpy(words, after, sizeof after);
 }
 
-/* The words of a block as these definitions have them, or of its counter where there are none, after some rounds. */
-static void words_after(op_lowering *l, const ir_ref *before, ir_ref block, uint32_t first, uint32_t end,
-                        ir_ref words[COUNTER_WORDS])
+/* The words of a block after some rounds of what these definitions have. */
+static void rounds_of(op_lowering *l, const ir_ref *before, ir_ref block, uint32_t first, uint32_t end,
+                      ir_ref words[COUNTER_WORDS])
 {
     ir_func *f = l->f;
 
     for (uint32_t j = 0; j < COUNTER_WORDS; j++)
-        words[j] = f->failed        ? 0
-                   : before == NULL ? counter_word(l, opjit_ir_index(f, j), ir_expr1(f, IR_ELEM, IR_U64, block))
-                                    : opjit_ir_load(f, ir_at(f, before[j])->ref, &block);
+        words[j] = f->failed ? 0 : opjit_ir_load(f, ir_at(f, before[j])->ref, &block);
     for (uint32_t r = first; r < end; r++)
         round_of(l, words, r);
 }
 
-/* The words of all blocks: a row for each of the four.  Expressions of all rounds would be long: after half of them each
- * word is a definition. */
+/* The words of all blocks: a row for each of the four.  Written as trees, expressions of all rounds would be long: after
+ * half of them each word is a definition. */
 static ir_ref lower_blocks(op_lowering *l, uint64_t blocks)
 {
     const fe_tensor line = { .rank = 1, .sizes = { blocks } }, rows = { .rank = 2, .sizes = { COUNTER_WORDS, blocks } };
@@ -141,18 +140,18 @@ static ir_ref lower_blocks(op_lowering *l, uint64_t blocks)
 
     for (uint32_t j = 0; j < COUNTER_WORDS; j++) {
         counters[j] = opjit_fe_def_to(l, IR_U32, &line);
-        words_after(l, NULL, f->failed ? 0 : opjit_ir_coordinate(f, counters[j], 0), 0, 0, words);
-        opjit_fe_set(l, counters[j], words[j]);
+        const ir_ref block = f->failed ? 0 : opjit_ir_coordinate(f, counters[j], 0);
+        opjit_fe_set(l, counters[j], counter_word(l, opjit_ir_index(f, j), ir_expr1(f, IR_ELEM, IR_U64, block)));
     }
     for (uint32_t j = 0; j < COUNTER_WORDS; j++) {
         middle[j] = opjit_fe_def_to(l, IR_U32, &line);
-        words_after(l, counters, f->failed ? 0 : opjit_ir_coordinate(f, middle[j], 0), 0, ROUNDS / 2, words);
+        rounds_of(l, counters, f->failed ? 0 : opjit_ir_coordinate(f, middle[j], 0), 0, ROUNDS / 2, words);
         opjit_fe_set(l, middle[j], words[j]);
     }
     const ir_ref all = opjit_fe_def_to(l, IR_U32, &rows);
     if (f->failed)
         return 0;
-    words_after(l, middle, opjit_ir_coordinate(f, all, 1), ROUNDS / 2, ROUNDS, words);
+    rounds_of(l, middle, opjit_ir_coordinate(f, all, 1), ROUNDS / 2, ROUNDS, words);
     ir_ref word = words[COUNTER_WORDS - 1];
     for (uint32_t j = COUNTER_WORDS - 1; j-- > 0;)
         word =
@@ -177,6 +176,26 @@ static void lower_state(op_lowering *l, uint64_t blocks)
                                 state_word(l, i)));
 }
 
+/* The block that the output's element is in, and which of its words it is: quotient and remainder of its number. */
+static ir_ref block_of(op_lowering *l, ir_ref out, ir_ref *out_word)
+{
+    const fe_tensor *numbers = &l->op->outputs[NUMBERS];
+    const uint32_t last = numbers->rank - 1;
+    const bool whole = numbers->sizes[last] % COUNTER_WORDS == 0; /* rows are whole blocks: divisions are in a row */
+    ir_func *f = l->f;
+    ir_ref before = opjit_ir_index(f, 0), number = opjit_ir_coordinate(f, out, last);
+
+    for (uint32_t d = 0; d < last; d++) {
+        const uint64_t below = numbers->sizes[d + 1] / (d + 1 == last && whole ? COUNTER_WORDS : 1);
+        before = moves_mul(f, ir_expr2(f, IR_IADD, IR_INDEX, before, opjit_ir_coordinate(f, out, d)), (int64_t)below);
+    }
+    if (!whole)
+        number = ir_expr2(f, IR_IADD, IR_INDEX, before, number);
+    *out_word = ir_expr2(f, IR_IMOD, IR_INDEX, number, opjit_ir_index(f, COUNTER_WORDS));
+    const ir_ref block = ir_expr2(f, IR_IDIV, IR_INDEX, number, opjit_ir_index(f, COUNTER_WORDS));
+    return whole ? ir_expr2(f, IR_IADD, IR_INDEX, before, block) : block;
+}
+
 static void lower(op_lowering *l)
 {
     const fe_tensor *numbers = &l->op->outputs[NUMBERS];
@@ -186,9 +205,6 @@ static void lower(op_lowering *l)
 
     if (f->failed)
         return;
-    ir_ref e = opjit_ir_coordinate(f, out, 0);
-    for (uint32_t d = 1; d < numbers->rank; d++)
-        e = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, e, (int64_t)numbers->sizes[d]), opjit_ir_coordinate(f, out, d));
     ir_tensor line = f->tensors[ir_at(f, words)->ref]; /* the rows one after the other, so in memory: each word is
                                                         * made once, and four rows are read in turn */
     line.role = IR_VIEW;
@@ -197,9 +213,9 @@ static void lower(op_lowering *l)
     line.sizes[0] = COUNTER_WORDS * blocks;
     opjit_ir_dense_strides(&line);
     const uint32_t view = opjit_ir_tensor(f, &line);
-    const ir_ref row = ir_expr2(f, IR_IMOD, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)),
-                 block = ir_expr2(f, IR_IDIV, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS));
-    const ir_ref at = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, row, (int64_t)blocks), block);
+    ir_ref word;
+    const ir_ref block = block_of(l, out, &word);
+    const ir_ref at = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, word, (int64_t)blocks), block);
     opjit_ir_set_value(f, out, f->failed ? 0 : opjit_ir_load(f, view, &at));
     if (l->op->outputs[STATE].present)
         lower_state(l, blocks);

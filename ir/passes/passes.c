@@ -63,6 +63,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
         *out_end = opjit_ir_group_columns(p, first, stages);
     if (*out_end == first && reduces)
         *out_end = opjit_ir_group_short(p, first, false, stages);
+    if (*out_end == first && !reduces)
+        *out_end = opjit_ir_group_alternatives(p, first, stages);
     if (*out_end > first)
         return OPJIT_OK;
     *out_end = first + 1;
