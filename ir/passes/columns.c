@@ -54,19 +54,25 @@ static ir_ref without_bounds(const ir_func *f, ir_ref index)
     return numbers ? without_bounds(f, ir_operand(f, index, 0)) : index;
 }
 
+/* Whether index d of the load moves with the column and with what is reduced. */
+static bool slides(const column_stage *s, ir_ref load, uint32_t d)
+{
+    const ir_ref index = ir_operand(s->f, load, d);
+    return opjit_ir_uses(s->f, index, opjit_ir_coordinate(s->f, s->statement, s->dimension)) &&
+           opjit_ir_uses(s->f, index, opjit_ir_reduced(s->f, s->statement));
+}
+
 /* Elements that the load moves by from column to column, -1: not by a number; through a window up to its bounds. */
 static int64_t step_of(column_stage *s, ir_ref load)
 {
     ir_func *f = s->f;
-    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension), k = opjit_ir_reduced(f, s->statement);
+    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension);
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     int64_t all = 0, factor, part;
     for (uint32_t d = 0; d < t->rank; d++) {
         ir_ref index = ir_operand(f, load, d);
-        if (opjit_ir_uses(f, index, var) && opjit_ir_uses(f, index, k)) {
-            s->windows = true;
+        if (slides(s, load, d))
             index = without_bounds(f, index);
-        }
         if (!opjit_ir_factor(f, index, var, &factor) || !checked_muli(factor, (int64_t)t->strides[d], &part) ||
             !checked_addi(all, part, &all))
             return -1;
@@ -83,6 +89,8 @@ static bool reads_neighbours(column_stage *s)
     int64_t most = 1;
     for (uint32_t i = 0; i < seen.count; i++) {
         const ir_node *n = ir_at(f, seen.nodes[i]);
+        for (uint32_t d = 0; n->op == IR_LOAD && d < n->count; d++)
+            s->windows = s->windows || slides(s, seen.nodes[i], d);
         if (n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
             continue;
         const int64_t step = step_of(s, seen.nodes[i]);

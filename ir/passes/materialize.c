@@ -252,6 +252,15 @@ static void note_root(item *d, const site *s, const item *reader)
     d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
 }
 
+/* What an item reads that is written where windows read it is read through them, too. */
+static void note_windows(item *d, const item *reader)
+{
+    if (reader->is_root)
+        return;
+    d->in_windows = d->in_windows || reader->in_windows;
+    d->again = reader->again > d->again ? reader->again : d->again;
+}
+
 /* Whether it alone reads a sum of products, at its own coordinates, or what ends one. */
 static bool ends_product(const placer *p, const item *x)
 {
@@ -306,6 +315,7 @@ static void decide(placer *p, uint32_t number)
     for (uint32_t i = 0; i < x->site_count; i++) {
         const site *s = &p->sites[x->first_site + i];
         note_root(&p->items[s->def], s, x);
+        note_windows(&p->items[s->def], x);
     }
 }
 

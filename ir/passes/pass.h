@@ -169,6 +169,8 @@ void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
 void opjit_ir_remove_unread(ir_func *f); /* fold.c: definitions */
 /* cut_reductions.c: cuts few long reductions into blocks that can be computed in parallel. */
 void opjit_ir_cut_reductions(ir_func *f);
+/* orient.c: definitions take the order of coordinates in which what they read lies. */
+void opjit_ir_orient(ir_func *f);
 /* cleanup.c: loops, lets, accumulators, updates and stores without effect. */
 void opjit_ir_remove_idle(ir_func *f);
 /* expand.c: mathematical functions become their sequences. */

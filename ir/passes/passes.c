@@ -86,6 +86,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
     if (!is_value_form(f))
         return OPJIT_OK;
     opjit_ir_cut_reductions(f);
+    if (!p.threads && !f->failed)
+        opjit_ir_orient(f);
     if (f->failed)
         return OPJIT_OK;
     TRY(opjit_ir_list_items(&p));
