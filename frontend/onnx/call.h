@@ -21,7 +21,14 @@ typedef struct onnx_value {
     const onnx_tensor *source; /* of a constant whose elements are read when they are asked for; or NULL */
     uint32_t readers;          /* nodes and outputs of its graph that read it */
     const struct onnx_made *made; /* the call that made it, which a reader may make anew; NULL: not remembered */
+    const struct onnx_sequence *sequence; /* of type ONNX_SEQUENCE */
 } onnx_value;
+
+/* A list of values, which are tensors or constants. */
+typedef struct onnx_sequence {
+    const onnx_value *values;
+    uint64_t count;
+} onnx_sequence;
 
 /* Names of a graph, those of the graphs around it, and of functions. */
 typedef struct onnx_scope onnx_scope;
@@ -211,6 +218,8 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
 opjit_status opjit_onnx_initializers(onnx_import *m, const onnx_graph *g);
 /* Makes a table of the model's functions, which nodes are looked up in. */
 opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model);
+/* Whether the row's inputs may be sequences and optional values; others are never called with such (op_sequence.c). */
+bool opjit_onnx_takes_lists(const onnx_row *row);
 /* Runs the call on constants alone, and gives constants. */
 opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);
 /* The elements of a tensor in another file (files.c). */

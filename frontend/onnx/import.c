@@ -169,6 +169,12 @@ static opjit_status make(onnx_import *m, onnx_call *c)
                                  c->node->domain.size == 0 ? "" : " in domain ", ONNX_SHOW(c->node->domain));
     if (c->row->make == NULL)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%s", c->row->why);
+    if (opjit_onnx_takes_lists(c->row))
+        return c->row->make(m, c);
+    for (uint32_t i = 0; i < c->input_count; i++)
+        if (c->inputs[i] != NULL && c->inputs[i]->type >= ONNX_SEQUENCE)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u is no tensor, but %s", i,
+                                     c->inputs[i]->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without one");
     if (is_constant_call(c))
         return opjit_onnx_fold(m, c);
     return c->row->make(m, c);

@@ -16,6 +16,8 @@ typedef enum onnx_type {
     ONNX_UNDEFINED = 0, ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_UINT16 = 4, ONNX_INT16 = 5, ONNX_INT32 = 6,
     ONNX_INT64 = 7, ONNX_STRING = 8, ONNX_BOOL = 9, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_UINT32 = 12,
     ONNX_UINT64 = 13, ONNX_BFLOAT16 = 16,
+    ONNX_SEQUENCE = 64, /* of a value, no tensor's: a list of values */
+    ONNX_NO_VALUE = 65, /* likewise: an optional one that there is not */
 } onnx_type;
 /* opjit's type of the elements, bool being UINT8; UNKNOWN: there is none. */
 DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type);

@@ -348,13 +348,14 @@ static opjit_status pad_mode(onnx_import *m, onnx_call *c, DML_PADDING_MODE *out
         DML_PADDING_MODE mode;
     } modes[] = { { "constant", DML_PADDING_MODE_CONSTANT },
                   { "reflect", DML_PADDING_MODE_REFLECTION },
-                  { "edge", DML_PADDING_MODE_EDGE } };
+                  { "edge", DML_PADDING_MODE_EDGE },
+                  { "wrap", DML_PADDING_MODE_WRAP } };
     for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (opjit_onnx_text_is(m, c, "mode", modes[i].name, "constant")) {
             *out = modes[i].mode;
             return OPJIT_OK;
         }
-    return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute mode: constant, reflect and edge are taken");
+    return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute mode is none of constant, reflect, edge, wrap");
 }
 
 opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)

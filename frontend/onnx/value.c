@@ -172,6 +172,11 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
     uint32_t sizes[ONNX_RANK];
     if (v->tensor.index != 0 || m->error->status != OPJIT_OK)
         return m->error->status == OPJIT_OK ? v->tensor : null;
+    if (v->type >= ONNX_SEQUENCE) {
+        opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{!tensor}%s, must be a tensor",
+                        v->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without an element");
+        return null;
+    }
     const void *const data = opjit_onnx_data(m, v);
     if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
         return null;

@@ -11,7 +11,7 @@ import numpy as np
 import made
 from made import node
 
-PAD = {"constant": 3, "reflect": 1, "edge": 2}
+PAD = {"constant": 3, "reflect": 1, "edge": 2, "wrap": 2}
 
 
 class Draw:

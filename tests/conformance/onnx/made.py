@@ -353,6 +353,80 @@ def looped():
              {"begin": floats(2, 3), "x": floats(2, 5, 3)}, {}, ("y", "all"))
 
 
+def listed():
+    """Sequences and optional values, which are gone when the model has been read."""
+    places = {"zero": scalar(0, "i8"), "last": scalar(-1, "i8"), "one": scalar(1, "i8")}
+    x = {"x": floats(5, 4, 3)}
+    for axis, split in ((0, scalar(2, "i8")), (1, np.array([1, 3], "i8")), (-1, None)):
+        for keep in (0, 1) if split is None else (1,):
+            constants = {**places, **({} if split is None else {"split": split})}
+            names = ["x"] + ["split"] * (split is not None)
+            case(f"SplitToSequence {axis} {keep}",
+                 [node("SplitToSequence", names, ["s"], axis=axis, keepdims=keep), node("SequenceLength", ["s"], ["n"]),
+                  node("SequenceAt", ["s", "zero"], ["a"]), node("SequenceAt", ["s", "last"], ["b"])], x, constants, ("n", "a", "b"), off=0)
+    for new in (0, 1):
+        case(f"ConcatFromSequence {new}",
+             [node("SequenceConstruct", ["x", "z"], ["s"]), node("Relu", ["x"], ["r"]), node("SequenceInsert", ["s", "r", "one"], ["t"]),
+              node("SequenceInsert", ["t", "r"], ["u"]), node("SequenceErase", ["u", "zero"], ["v"]), node("SequenceErase", ["v"], ["w"]),
+              node("ConcatFromSequence", ["w"], ["y"], axis=-1, new_axis=new)], {**x, "z": floats(5, 4, 3)}, places, off=0)
+    case("ConcatFromSequence of constants",
+         [node("Shape", ["x"], ["sizes"]), node("SplitToSequence", ["sizes"], ["s"]), node("SequenceAt", ["s", "last"], ["c"]),
+          node("SequenceErase", ["s"], ["rest"]), node("SequenceInsert", ["rest", "c", "zero"], ["turned"]),
+          node("ConcatFromSequence", ["turned"], ["to"], axis=0), node("Reshape", ["x", "to"])], x, places, off=0)
+    body = helper.make_graph([node("Mul", ["v", "half"], ["next"]), node("SequenceInsert", ["list", "next"], ["longer"]),
+                              node("Identity", ["before"], ["go"])], "body",
+                             [value("i", TensorProto.INT64, []), value("before", TensorProto.BOOL, []), value("v"),
+                              helper.make_tensor_sequence_value_info("list", TensorProto.FLOAT, None)],
+                             [value("go", TensorProto.BOOL, []), value("next"),
+                              helper.make_tensor_sequence_value_info("longer", TensorProto.FLOAT, None)],
+                             [numpy_helper.from_array(scalar(.5), "half")])
+    case("Loop with a sequence", [node("SequenceEmpty", [], ["none"]), node("Loop", ["three", "", "x", "none"], ["z", "all"], body=body),
+                                  node("ConcatFromSequence", ["all"], ["y"], axis=0)], x, {"three": scalar(3, "i8")})
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    case("Optional", [node("Optional", ["x"], ["o"]), node("OptionalHasElement", ["o"], ["has"]), node("OptionalGetElement", ["o"], ["y"])],
+         x, outputs=("has", "y"), off=0)
+    case("Optional of nothing", [node("Optional", [], ["o"], type=tensor), node("OptionalHasElement", ["o"], ["has"])], x,
+         outputs=("has",), off=0)
+
+
+def wrapped():
+    for pads in ([2, 0, 1, 1], [0, 7, 5, 4], [-1, 2, 0, -1]):
+        case(f"Pad wrap {pads}", [node("Pad", ["x", "p"], mode="wrap")], {"x": floats(3, 4)}, {"p": np.array(pads, "i8")}, off=0)
+
+
+def learned():
+    """Operators of ai.onnx.ml."""
+    x = floats(5, 4)
+    rows = {"x": x}
+
+    def one(name, attributes, inputs=None, outputs=("y",), off=1e-5, constants=None):
+        inputs = inputs or rows
+        case(f"{name} {' '.join(map(str, attributes.values()))[:40]}",
+             [node(name, [*inputs, *(constants or {})], outputs, "ai.onnx.ml", **attributes)], inputs, constants, outputs, off)
+
+    one("Scaler", {"offset": [.5, -1.0, 2.0, 0.0], "scale": [2.0, 3.0, -1.0, .1]})
+    one("Scaler", {"offset": [.5], "scale": [2.0]})
+    one("Scaler", {"offset": [1.0], "scale": [.5]}, {"x": integers(-9, 9, (3, 4))})
+    one("Binarizer", {"threshold": .25}, off=0)
+    for norm in ("MAX", "L1", "L2"):
+        one("Normalizer", {"norm": norm}, {"x": np.concatenate([np.abs(x), np.zeros((1, 4), "f4")])})
+    holes = np.where(x > .3, np.float32(np.nan), x)
+    one("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float("nan")}, {"x": holes}, off=0)
+    one("Imputer", {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}, {"x": holes}, off=0)
+    one("Imputer", {"imputed_value_int64s": [7], "replaced_value_int64": 3}, {"x": integers(0, 5, (4, 4))}, off=0)
+    one("ArrayFeatureExtractor", {}, constants={"at": np.int64([[2, 0, 2]])}, off=0)
+    one("ArrayFeatureExtractor", {}, {"x": floats(2, 3, 4)}, constants={"at": np.int64([1])}, off=0)
+    weights, shifts = [float(v) for v in floats(12)], [float(v) for v in floats(3)]
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+        one("LinearRegressor", {"post_transform": transform, "coefficients": weights, "intercepts": shifts, "targets": 3})
+        one("LinearClassifier", {"post_transform": transform, "coefficients": weights, "intercepts": shifts,
+                                 "classlabels_ints": [7, -2, 5]}, outputs=("label", "y"))
+    one("LinearRegressor", {"coefficients": weights[:4]})
+    one("LabelEncoder", {"keys_int64s": [3, -2, 5], "values_int64s": [10, 20, -30], "default_int64": 99},
+        {"x": integers(-4, 7, (3, 5))}, off=0)
+    one("OneHotEncoder", {"cats_int64s": [1, 4, 2]}, {"x": integers(0, 5, (3, 5))}, off=0)
+
+
 def recurrent():
     for direction, parts in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
         for each in (False, True):
@@ -372,7 +446,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
     graph = helper.make_graph(nodes, "made", [value(k, types[k], v.shape) for k, v in inputs.items()],
                               [helper.make_empty_tensor_value_info(o) for o in outputs],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19), helper.make_opsetid("com.microsoft", 1),
+                                                    helper.make_opsetid("ai.onnx.ml", 3)])
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
@@ -401,7 +476,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed, wrapped,
+                 learned, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
