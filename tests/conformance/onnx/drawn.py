@@ -175,6 +175,44 @@ def scattering(d):
     d.add("ScatterElements", [d.input(d.floats(*sizes)), d.either(at), d.either(d.floats(*narrow))], ["y"], axis=axis, reduction=reduction)
 
 
+def scattering_rows(d):
+    sizes = d.sizes()
+    length = d.number(1, len(sizes))
+    count = d.sizes(1, 2)
+    at = np.stack([d.integers(-s, s - 1, *count) for s in sizes[:length]], -1)
+    d.add("ScatterND", [d.input(d.floats(*sizes)), d.either(at), d.either(d.floats(*count, *sizes[length:]))], ["y"],
+          reduction=d.any("add", "mul", "max", "min"))
+
+
+def listing(d):
+    """Parts of a tensor as a sequence, which is changed and joined again."""
+    sizes = d.sizes()
+    axis = d.number(0, len(sizes) - 1)
+    split = d.any([], [np.array(d.number(1, sizes[axis]), "i8")])
+    parts = d.add("SplitToSequence", [d.input(d.floats(*sizes)), *map(d.constant, split)], axis=axis)
+    first = d.constant(np.array(0, "i8"))
+    one = d.add("Relu", [d.add("SequenceAt", [parts, first])])
+    longer = d.add("SequenceInsert", [parts, one] + [first] * d.maybe())
+    d.add("ConcatFromSequence", [d.any(longer, d.add("SequenceErase", [longer, first]))], ["y"], axis=axis)
+
+
+def preparing(d):
+    """Columns on their way into a model of ai.onnx.ml."""
+    rows, columns = d.number(1, 9), d.number(2, 7)
+    name = d.input(d.floats(rows, columns))
+    numbers = lambda count: [float(v) for v in d.floats(count)]
+    if d.maybe():
+        count = d.any(1, columns)
+        name = d.add("Scaler", [name], domain="ai.onnx.ml", offset=numbers(count), scale=numbers(count))
+    if d.maybe():
+        columns = d.number(1, 5)
+        name = d.add("ArrayFeatureExtractor", [name, d.constant(d.integers(0, 1, columns))], domain="ai.onnx.ml")
+    targets = d.number(1, 4)
+    transform = d.any("NONE", "LOGISTIC" if targets > 1 else "NONE")  # ONNX Runtime leaves it out of one target
+    d.add("LinearRegressor", [name], ["y"], domain="ai.onnx.ml", targets=targets, coefficients=numbers(targets * columns),
+          intercepts=numbers(targets), post_transform=transform)
+
+
 def padding(d):
     sizes = d.sizes(most=6)
     mode = d.any(*PAD)
@@ -333,8 +371,8 @@ def weigh(d, live, name, sizes):
     live.append((d.add("MatMul", [name, d.constant(d.floats(sizes[3], columns, most=1))]), (*sizes[:3], columns)))
 
 
-MODELS = (pointwise, unary, reduction, convolution, transposed, pooling, product, slicing, gathering, scattering, padding, joining,
-          resizing, ordering, recurrence, quantized, network, network, network)
+MODELS = (pointwise, unary, reduction, convolution, transposed, pooling, product, slicing, gathering, scattering,
+          scattering_rows, listing, preparing, padding, joining, resizing, ordering, recurrence, quantized, network, network, network)
 
 
 def main():

@@ -389,6 +389,22 @@ def listed():
          outputs=("has",), off=0)
 
 
+def selected():
+    """Outputs as long as values say, which are known."""
+    x = {"x": floats(3, 4, 2)}
+    for axis, holds in ((0, [1, 0, 1]), (-2, [0, 1, 1]), (1, [0, 0, 0, 1])):
+        case(f"Compress {axis}", [node("Compress", ["x", "c"], axis=axis)], x, {"c": np.array(holds, "?")}, off=0)
+    case("Compress of all", [node("Compress", ["x", "c"])], x, {"c": np.array([0, 1, 1, 0, 0, 1], "?")}, off=0)
+    for centers in (0, 1):
+        for most, least in ((3, None), (10, .5)):
+            constants = {"b": np.abs(floats(2, 30, 4)), "s": np.round(np.abs(floats(2, 3, 30)), 1), "most": np.array([most], "i8"),
+                         "overlap": np.float32([.3])} | ({} if least is None else {"least": np.float32([least])})
+            case(f"NonMaxSuppression {centers} {most}",
+                 [node("NonMaxSuppression", list(constants), ["n"], center_point_box=centers), node("Cast", ["n"], ["f"], to=1),
+                  node("ReduceSum", ["x"], ["sum"]), node("Mul", ["sum", "zero"], ["none"]), node("Add", ["f", "none"])],
+                 x, {**constants, "zero": scalar(0)}, off=0)
+
+
 def wrapped():
     for pads in ([2, 0, 1, 1], [0, 7, 5, 4], [-1, 2, 0, -1]):
         case(f"Pad wrap {pads}", [node("Pad", ["x", "p"], mode="wrap")], {"x": floats(3, 4)}, {"p": np.array(pads, "i8")}, off=0)
@@ -476,7 +492,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed, wrapped,
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed, wrapped, selected,
                  learned, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
