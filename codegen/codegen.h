@@ -44,6 +44,16 @@ typedef struct codegen_kernel {
                                         of 64, follows the buffers; their data are NULL */
 } codegen_kernel;
 
+/* Code of functions that kernels share, kept by whoever loads codegen: for other processes, since this one keeps the
+ * latest ones by itself.  A key holds everything that the code depends on, and begins with the function's name and a
+ * NUL.  Both are called on the threads that compile, by several at a time. */
+typedef struct codegen_functions {
+    void *user;
+    /* Puts what is kept for the key into *out, which is empty and stays so if it is not kept or can't be had. */
+    void (*find)(void *user, const void *key, size_t key_size, rt_bytes *out);
+    void (*keep)(void *user, const void *key, size_t key_size, const void *bytes, size_t size);
+} codegen_functions;
+
 typedef struct codegen_request {
     const ir_func *const *variants; /* scheduled and laid out; every stage of every variant becomes one function */
     uint32_t variant_count;
@@ -57,6 +67,7 @@ typedef struct codegen_request {
     const codegen_kernel *kernel;   /* NULL: stages only; else variants and target are the versions' */
     const opjit_executor *executor; /* CODE: stages are made on its threads, in groups that don't depend on how many
                                        there are; NULL: on this one */
+    const codegen_functions *functions; /* NULL: shared functions are kept for the process alone */
     const uint32_t *node_numbers;   /* PLAN: by node of the first variant, its number in the IR's text + 1; NULL: loops
                                        have no names */
 } codegen_request;

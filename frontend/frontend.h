@@ -359,6 +359,9 @@ void opjit_fe_dump_end(fe_dump *dump);
 /* Refuses a table of another interface or build: other data structures behind the same names.  path: for the
  * message. */
 opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error);
+/* functions.c: the disk cache as the place where codegen keeps functions, in *out; NULL: there is none, or a kernel
+ * with these flags (OPJIT_COMPILE_...) uses none. */
+const codegen_functions *opjit_fe_functions(const rt_core *core, uint32_t flags, codegen_functions *out);
 /* The codegen library, loaded where it isn't yet. */
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error);
 /* false: this is a build without code generation, in which that always fails. */

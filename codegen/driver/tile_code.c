@@ -2,72 +2,17 @@
 /* tile_code.c - the code of tiles and of mathematical functions (hold/hold.h).  A tile needs LLVM's level less, whose
  * register allocator keeps its registers, and takes longer to compile than the rest of its kernel at quick.  So the
  * tiles of a module are a module of their own, and their code, which refers to nothing, becomes the functions' bytes in
- * the module that calls them.  Functions have constants behind their instructions, so each is a module.  The latest
- * ones are kept for the process: kernels of other shapes have equal tiles. */
+ * the module that calls them.  Functions have constants behind their instructions, so each is a module.  What is
+ * compiled is kept (kept_code.h): kernels of other shapes have equal tiles. */
 #include "codegen/driver/driver.h"
+#include "codegen/driver/kept_code.h"
 
 #include <opjit/opjit.h>
 
 #include <llvm-c/Analysis.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_KEPT = 64, MOST_BYTES = 8192 /* larger ones are compiled each time */ };
-
-/* The alignment that code needs: a line; a page if constants follow its instructions, because code for AArch64
- * addresses them by their place in a page. */
-enum { LINE = 64, PAGE = 4096 };
-typedef struct flat {
-    rt_bytes bytes;
-    uint32_t align;
-} flat;
-
-/* --- kept code ---------------------------------------------------------------------------------------------------- */
-
-/* Static memory, so nothing is left to free at the process's end; pages that no tile has reached are not mapped. */
-typedef struct kept {
-    rt_hash hash;
-    uint32_t size, align; /* size 0: none */
-    uint8_t code[MOST_BYTES];
-} kept;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kept table[MOST_KEPT];
-static uint32_t next_kept; /* the oldest one's place */
-
-/* Sets *out, which is empty; false: it isn't kept.  The caller's allocator is not called under the lock. */
-static bool recall(const rt_hash *hash, flat *out)
-{
-    uint8_t code[MOST_BYTES];
-    uint32_t i = 0, size = 0;
-    pthread_mutex_lock(&lock);
-    while (i < MOST_KEPT && (table[i].size == 0 || memcmp(&table[i].hash, hash, sizeof *hash) != 0))
-        i++;
-    if (i < MOST_KEPT) {
-        size = table[i].size;
-        memcpy(code, table[i].code, size);
-        out->align = table[i].align;
-    }
-    pthread_mutex_unlock(&lock);
-    opjit_rt_bytes_append(&out->bytes, code, size);
-    return size > 0;
-}
-
-static void keep(const rt_hash *hash, const flat *code)
-{
-    if (code->bytes.size > MOST_BYTES)
-        return;
-    pthread_mutex_lock(&lock);
-    kept *k = &table[next_kept];
-    next_kept = (next_kept + 1) % MOST_KEPT;
-    k->hash = *hash;
-    k->size = (uint32_t)code->bytes.size;
-    k->align = code->align;
-    memcpy(k->code, code->bytes.data, code->bytes.size);
-    pthread_mutex_unlock(&lock);
-}
 
 /* --- a module of tiles -------------------------------------------------------------------------------------------- */
 
@@ -78,7 +23,7 @@ typedef struct batch {
     const codegen_request *request;
     const cg_target *cpu;
     const cg_made *tile[MOST_TOGETHER];
-    flat *code[MOST_TOGETHER];                         /* empty */
+    cg_flat *code[MOST_TOGETHER];                      /* empty */
     uint64_t begin[MOST_TOGETHER], end[MOST_TOGETHER]; /* in the module's code */
     uint32_t count;
 } batch;
@@ -120,7 +65,7 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
         f.fn = LLVMAddFunction(m->module, name,
                                made->tile ? LLVMFunctionType(f.type.none, &f.type.ptr, 1, 0)
                                           : opjit_cg_math_type(&f, &made->math));
-        LLVMSetAlignment(f.fn, LINE);
+        LLVMSetAlignment(f.fn, CG_LINE);
         opjit_cg_attributes(&f, f.fn);
         begin_body(&f);
         if (made->tile)
@@ -139,7 +84,7 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
 /* Takes each tile's code out of the module's, unless it has constants, which follow all code, and others beside it. */
 static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_error *error)
 {
-    flat all;
+    cg_flat all;
     opjit_rt_bytes_init(&all.bytes, b->request->allocator);
     opjit_status status = opjit_cg_link(object, size, &all.bytes, error);
     if (status == OPJIT_OK)
@@ -153,7 +98,7 @@ static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_err
             continue;
         const uint64_t end = refers ? all.bytes.size : b->end[i];
         opjit_rt_bytes_append(&b->code[i]->bytes, all.bytes.data + b->begin[i], end - b->begin[i]);
-        b->code[i]->align = refers && b->cpu->by_page ? PAGE : LINE;
+        b->code[i]->align = refers && b->cpu->by_page ? CG_PAGE : CG_LINE;
     }
     opjit_rt_bytes_free(&all.bytes);
     return status;
@@ -188,7 +133,7 @@ static opjit_status compile(batch *b, opjit_error *error)
         if (b->code[i]->bytes.failed)
             status = opjit_rt_no_memory(error);
         else if (status == OPJIT_OK)
-            keep(&b->tile[i]->hash, b->code[i]);
+            opjit_cg_code_keep(b->tile[i], b->request, b->code[i]);
     }
     b->count = 0;
     return status;
@@ -196,7 +141,7 @@ static opjit_status compile(batch *b, opjit_error *error)
 
 /* --- in the module that calls them -------------------------------------------------------------------------------- */
 
-static void put_tile(const cg_made *tile, const flat *code, const cg_llvm *m, const cg_target *cpu)
+static void put_tile(const cg_made *tile, const cg_flat *code, const cg_llvm *m, const cg_target *cpu)
 {
     cg_func f = opjit_cg_llvm_function(m, cpu, tile->target);
     LLVMValueRef bytes = LLVMConstStringInContext2(m->context, (const char *)code->bytes.data, code->bytes.size, 1);
@@ -208,12 +153,12 @@ static void put_tile(const cg_made *tile, const flat *code, const cg_llvm *m, co
     LLVMBuildUnreachable(m->b); /* the bytes return */
 }
 
-/* Each tile's code: what the process has kept, the rest compiled together as far as it is for one target. */
-static opjit_status find_code(const cg_tiles *tiles, flat *code, batch *b, opjit_error *error)
+/* Each tile's code: what is kept, the rest compiled together as far as it is for one target. */
+static opjit_status find_code(const cg_tiles *tiles, cg_flat *code, batch *b, opjit_error *error)
 {
     uint32_t i = 0;
     for (const cg_made *tile = tiles->first; tile; tile = tile->next, i++) {
-        if (recall(&tile->hash, &code[i]))
+        if (opjit_cg_code_recall(tile, b->request, &code[i]))
             continue;
         const bool alone = !tile->tile || (b->count > 0 && !b->tile[0]->tile); /* math has constants */
         if (b->count == MOST_TOGETHER || (b->count > 0 && (alone || b->tile[0]->target != tile->target)))
@@ -231,7 +176,7 @@ opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_targ
     uint32_t count = 0, i = 0;
     for (const cg_made *tile = tiles->first; tile; tile = tile->next)
         count++;
-    flat *code = count > 0 ? ARENA_ARRAY(tiles->arena, flat, count) : NULL;
+    cg_flat *code = count > 0 ? ARENA_ARRAY(tiles->arena, cg_flat, count) : NULL;
     if (count > 0 && !code)
         return opjit_rt_no_memory(error);
     for (i = 0; i < count; i++)

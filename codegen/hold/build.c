@@ -428,3 +428,13 @@ bool opjit_cg_tile_take(cg_tile_builder *b, ir_ref loop, cg_tile_part part)
     *end = step + 1;
     return true;
 }
+
+void opjit_cg_tile_bytes(const cg_tile *t, rt_bytes *out)
+{
+    opjit_rt_bytes_append(out, t, offsetof(cg_tile, loop));
+    opjit_rt_bytes_append(out, t->loop, t->loops * sizeof *t->loop);
+    opjit_rt_bytes_append(out, t->reg, t->registers * sizeof *t->reg);
+    opjit_rt_bytes_append(out, t->access, t->accesses * sizeof *t->access);
+    opjit_rt_bytes_append(out, t->node, t->nodes * sizeof *t->node);
+    opjit_rt_bytes_append(out, t->step, t->steps * sizeof *t->step);
+}

@@ -112,6 +112,9 @@ _Static_assert(sizeof(cg_tile_loop) == CG_TILE_LOOP_BYTES && sizeof(cg_tile_regi
                    sizeof(cg_tile_step) == CG_TILE_STEP_BYTES && sizeof(cg_tile) == CG_TILE_BYTES,
                "the record of a tile has padding, which would be part of its hash");
 
+/* build.c: appends the members that the record uses, from which the others, which are zero, follow. */
+void opjit_cg_tile_bytes(const cg_tile *t, rt_bytes *out);
+
 /* --- what the caller knows ---------------------------------------------------------------------------------------- */
 /* What an argument is. */
 typedef enum cg_tile_pass {

@@ -5,22 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Everything that the code for a record depends on. */
+cg_kept_target opjit_cg_kept_target(const rt_target *target)
+{
+    cg_kept_target t;
+    memset(&t, 0, sizeof t);
+    t.features = target->features;
+    t.arch = (uint32_t)target->arch;
+    t.level = target->level;
+    t.vector_bytes = target->vector_bytes;
+    memcpy(t.tune, target->tune, strlen(target->tune));
+    return t;
+}
+
 static rt_hash hash_of(const cg_func *f, const void *record, size_t size)
 {
-    struct {
+    const struct {
         rt_hash record;
-        uint64_t features;
-        uint32_t arch, level, vector_bytes, unused;
-        char tune[sizeof f->target->tune];
-    } all;
-    memset(&all, 0, sizeof all);
-    all.record = opjit_rt_hash(record, size);
-    all.features = f->target->features;
-    all.arch = (uint32_t)f->target->arch;
-    all.level = f->target->level;
-    all.vector_bytes = f->target->vector_bytes;
-    memcpy(all.tune, f->target->tune, sizeof all.tune);
+        cg_kept_target target;
+    } all = { opjit_rt_hash(record, size), opjit_cg_kept_target(f->target) };
     return opjit_rt_hash(&all, sizeof all);
 }
 

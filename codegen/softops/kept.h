@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.h - functions whose code is compiled once for the process, by records: tiles (hold/hold.h) and mathematical
- * functions.  A module that calls one has a function without code, which gets it when the module is complete
- * (driver/tile_code.c). */
+/* kept.h - functions whose code is compiled once for the process, and once for the disk cache of whoever loads codegen,
+ * by records: tiles (hold/hold.h) and mathematical functions.  A module that calls one has a function without code,
+ * which gets it when the module is complete (driver/tile_code.c). */
 #ifndef OPJIT_CODEGEN_SOFTOPS_KEPT_H
 #define OPJIT_CODEGEN_SOFTOPS_KEPT_H
 
@@ -18,12 +18,20 @@ typedef struct cg_math {
 } cg_math;
 _Static_assert(sizeof(cg_math) == 6 * 4 + 2 * 8, "the record of a function has padding");
 
+/* All of a target that the code for a record depends on.  Hashed, and part of a key, as bytes. */
+typedef struct cg_kept_target {
+    uint64_t features;
+    uint32_t arch, level, vector_bytes, unused;
+    char tune[32];
+} cg_kept_target;
+_Static_assert(sizeof(cg_kept_target) == 8 + 4 * 4 + 32, "what is hashed of a target has padding");
+
 /* A function that is called and has no code yet. */
 typedef struct cg_made {
     struct cg_made *next;
     LLVMValueRef fn;
     const rt_target *target;
-    rt_hash hash;               /* of the record and all of the target that code depends on */
+    rt_hash hash;               /* of the record and its cg_kept_target */
     const struct cg_tile *tile; /* NULL: the function is of math */
     cg_math math;
 } cg_made;
@@ -34,6 +42,7 @@ typedef struct cg_tiles {
     cg_made *first;
 } cg_tiles;
 
+cg_kept_target opjit_cg_kept_target(const rt_target *target); /* kept.c */
 /* kept.c: the function in f's module for a record, called `prefix` and a hash.  *made: what is known of it, if it is
  * called for the first time; else NULL. */
 LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *record, size_t size, LLVMTypeRef type,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_cache.c - `opjit cache list|verify|clear`: the files of the disk cache, by opjit/cache.h. */
+/* cmd_cache.c - `opjit cache list|verify|clear`: the files of the disk cache, by opjit/cache.h: kernels, and functions
+ * that kernels share. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +14,18 @@
 
 typedef struct tally {
     bool json;
-    uint32_t files, damaged;
+    uint32_t files, functions, damaged; /* functions: of the files */
     uint64_t bytes;
 } tally;
+
+/* Where there are no functions, nothing is said of them. */
+static void put_tally(const tally *t, const char *end)
+{
+    printf("%" PRIu32 " kernels", t->files - t->functions);
+    if (t->functions != 0)
+        printf(", %" PRIu32 " functions", t->functions);
+    printf(", %" PRIu64 " bytes%s\n", t->bytes, end);
+}
 
 typedef struct file_text {
     char text[OPJIT_CACHE_KEY_TEXT_SIZE + 8];
@@ -33,6 +43,7 @@ static bool count_one(void *user, const opjit_cache_entry *entry)
 {
     tally *const t = user;
     t->files++;
+    t->functions += (entry->flags & OPJIT_CACHE_ENTRY_FUNCTION) != 0;
     t->bytes += entry->bytes;
     return true;
 }
@@ -66,9 +77,10 @@ static opjit_status list(opjit_context *context, tally *t, opjit_error *error)
         printf("{\n  \"files\": [");
     TRY(opjit_cache_enumerate(context, OPJIT_CACHE_DISK, list_one, t, error));
     if (t->json)
-        printf("\n  ],\n  \"kernels\": %" PRIu32 ", \"bytes\": %" PRIu64 "\n}\n", t->files, t->bytes);
+        printf("\n  ],\n  \"kernels\": %" PRIu32 ", \"functions\": %" PRIu32 ", \"bytes\": %" PRIu64 "\n}\n",
+               t->files - t->functions, t->functions, t->bytes);
     else
-        printf("%" PRIu32 " kernels, %" PRIu64 " bytes\n", t->files, t->bytes);
+        put_tally(t, "");
     return OPJIT_OK;
 }
 
@@ -86,7 +98,7 @@ static opjit_status verify(opjit_context *context, tally *t, opjit_error *error)
     const opjit_status status = opjit_cache_verify(context, OPJIT_CACHE_DISK, NULL, verify_one, t, error);
     if (status != OPJIT_OK && status != OPJIT_CORRUPT)
         return status;
-    printf("%" PRIu32 " kernels, %" PRIu64 " bytes\n", t->files, t->bytes);
+    put_tally(t, "");
     return status == OPJIT_OK
                ? OPJIT_OK
                : opjit_rt_error_set(error, status, "cache verify: %" PRIu32 " of %" PRIu32 " files are damaged",
@@ -98,7 +110,8 @@ static opjit_status clear(opjit_context *context, tally *t, opjit_error *error)
     uint32_t gone;
     TRY(opjit_cache_enumerate(context, OPJIT_CACHE_DISK, count_one, t, error));
     const opjit_status status = opjit_cache_drop(context, OPJIT_CACHE_DISK, NULL, &gone, error);
-    printf("%" PRIu32 " kernels, %" PRIu64 " bytes removed\n", gone, t->bytes);
+    t->files = gone > t->functions ? gone : t->functions; /* other processes may have added some since */
+    put_tally(t, " removed");
     if (status != OPJIT_OK)
         opjit_rt_error_prefix(error, "cache clear");
     return status;

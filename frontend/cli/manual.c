@@ -61,7 +61,8 @@ int opjit_cli_man(void)
             put_man_option(&opjit_cli_options[i]);
     printf(".SH EXIT STATUS\n0: done; 1: the work failed; 2: a wrong option or no model.  An error is one line on\n"
            "standard error, which names the file and the place in it.\n.SH ENVIRONMENT\n"
-           ".TP\n.B OPJIT_CACHE_DIR\nthe disk cache, where \\fB\\-\\-cache\\-dir\\fR names none\n"
+           ".TP\n.B OPJIT_CACHE_DIR\nthe disk cache, where \\fB\\-\\-cache\\-dir\\fR names none: kernels, and\n"
+           "functions that kernels share\n"
            ".TP\n.B OPJIT_CODEGEN\nthe code generator's library, an absolute path\n"
            ".TP\n.B OPJIT_VERBOSE\n1: events as lines on standard error\n"
            ".TP\n.BR OPJIT_DUMP , OPJIT_DUMP_DIR\nwhat of each compile is written, and where\n");

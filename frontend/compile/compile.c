@@ -147,6 +147,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
 {
     const double start = opjit_fe_now();
     rt_arena arena;
+    codegen_functions functions;
     codegen_request request = {
         .variant_count = unit->program.count,
         .target = unit->options.target,
@@ -157,6 +158,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .verify = unit->core->verify,
         .cancel = unit->options.cancel,
         .executor = unit->options.executor,
+        .functions = opjit_fe_functions(unit->core, unit->options.flags, &functions),
     };
     codegen_result code;
     opjit_status status;
@@ -279,7 +281,7 @@ static opjit_status optimize(void *user, const atomic_bool *cancel, rt_bytes *im
     if (unit->subject_key != NULL) {
         opjit_rt_bytes_append(&bytes, unit->subject_key, unit->subject_key_size);
         opjit_rt_bytes_append(&bytes, options, opjit_fe_options_key(&peak.options, options));
-        key = (rt_disk_key){ bytes.data, bytes.size, opjit_rt_hash(bytes.data, bytes.size) };
+        key = (rt_disk_key){ bytes.data, bytes.size, opjit_rt_hash(bytes.data, bytes.size), RT_DISK_KERNEL };
         peak.key = key.hash;
         if (peak.options.name == NULL)
             make_name(&peak.graph, peak.key, peak.name);
@@ -305,7 +307,7 @@ static opjit_status keep_subject_key(fe_unit *unit, const rt_key *key, opjit_err
 static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key *key, const rt_bytes *whole,
                             opjit_kernel **out, opjit_error *error)
 {
-    const rt_disk_key disk_key = { whole->data, whole->size, unit->key };
+    const rt_disk_key disk_key = { whole->data, whole->size, unit->key, RT_DISK_KERNEL };
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
     rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .optimize = quick ? optimize : NULL };
     rt_kernel_times times = { 0 };

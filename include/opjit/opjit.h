@@ -184,7 +184,7 @@ typedef struct opjit_cache_stats {
     uint64_t compiles;     /* kernels made, not loaded */
     uint64_t evictions;    /* kernels dropped to stay within the bound */
     uint64_t waits;        /* requests that found their key being compiled by another thread */
-    uint64_t disk_hits;    /* kernels loaded from the disk cache */
+    uint64_t disk_hits;    /* kernels, not functions, loaded from the disk cache */
     uint64_t disk_writes;  /* kernels written to it */
     uint64_t disk_rejects; /* files of it that were damaged or another build's */
 } opjit_cache_stats;

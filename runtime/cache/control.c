@@ -144,6 +144,7 @@ static bool tell_file(void *user, const rt_disk_entry *file)
         .damaged = file->damaged,
         .bytes = file->bytes,
         .used = file->used,
+        .flags = file->is_function ? OPJIT_CACHE_ENTRY_FUNCTION : 0,
         .level = file->level,
     };
 

@@ -318,24 +318,36 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
 
 /* --- looking after it --------------------------------------------------------------------------------------------- */
 
+/* Fills in what a file says that passed. */
+static void describe(const uint8_t *file, const uint8_t *image, size_t size, rt_disk_entry *entry)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+
+    entry->name = opjit_rt_disk_file_function(file);
+    entry->is_function = entry->name != NULL;
+    if (!entry->is_function && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
+        entry->name = meta->name == 0 ? "" : (const char *)meta + meta->name;
+        entry->target = meta->target == 0 ? "" : (const char *)meta + meta->target;
+        entry->level = meta->level;
+    }
+}
+
 static bool visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_visit_fn visit, void *user)
 {
     rt_disk_entry entry = { .name = "", .target = "", .bytes = file->bytes, .used = file->used };
-    const opjit_kernel_meta *meta;
-    const uint8_t *image = NULL, *code;
+    const uint8_t *image = NULL;
     struct stat info;
-    size_t size = 0, code_size;
+    size_t size = 0;
     rt_bytes bytes;
     bool absent, more = true;
 
     opjit_rt_disk_name_to_key(file->name, 32, &entry.key);
     opjit_rt_bytes_init(&bytes, &disk->core->allocator);
     entry.damaged = read_file(disk, folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
-    if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
-        entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
-        entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;
-        entry.level = meta->level;
-    }
+    if (entry.damaged == NULL)
+        describe(bytes.data, image, size, &entry);
     if (!absent)
         more = visit(user, &entry);
     opjit_rt_bytes_free(&bytes);

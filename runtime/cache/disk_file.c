@@ -16,11 +16,11 @@ typedef struct file_header {
     char magic[8];
     uint32_t format, key_size;
     uint64_t image_size;
-    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key */
+    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key; and of a function's code */
 } file_header;
 _Static_assert(sizeof(file_header) == 40, "the header is written as it lies in memory");
 
-static const char magic[8] = "opjitkc";
+static const char magics[][8] = { [RT_DISK_KERNEL] = "opjitkc", [RT_DISK_FUNCTION] = "opjitfn" };
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
@@ -94,55 +94,89 @@ static size_t image_offset(size_t key_size)
     return (size_t)align_up(sizeof(file_header) + key_size, 64);
 }
 
-static file_header header_of(rt_hash key, size_t key_size, size_t image_size)
+static file_header header_of(const rt_disk_key *key, const void *content, size_t content_size)
 {
-    file_header header = { .format = FORMAT, .key_size = (uint32_t)key_size, .image_size = image_size };
+    file_header header = { .format = FORMAT, .key_size = (uint32_t)key->size, .image_size = content_size };
     rt_hash fields;
 
-    memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.magic, magics[key->kind], sizeof header.magic);
     fields = opjit_rt_hash(&header, offsetof(file_header, checksum_lo));
-    header.checksum_lo = fields.lo ^ key.hi; /* crossed: equal halves must not cancel out */
-    header.checksum_hi = fields.hi ^ key.lo;
+    header.checksum_lo = fields.lo ^ key->hash.hi; /* crossed: equal halves must not cancel out */
+    header.checksum_hi = fields.hi ^ key->hash.lo;
+    if (key->kind == RT_DISK_FUNCTION) {
+        const rt_hash parts[] = { { header.checksum_lo, header.checksum_hi }, opjit_rt_hash(content, content_size) };
+        const rt_hash all = opjit_rt_hash(parts, sizeof parts);
+        header.checksum_lo = all.lo;
+        header.checksum_hi = all.hi;
+    }
     return header;
+}
+
+/* The kind of file that begins like this; false: none that is known. */
+static bool find_kind(const file_header *header, rt_disk_kind *out)
+{
+    for (*out = RT_DISK_KERNEL; *out <= RT_DISK_FUNCTION; ++*out)
+        if (memcmp(header->magic, magics[*out], sizeof header->magic) == 0)
+            return header->format == FORMAT;
+    return false;
+}
+
+/* What is wrong with the content of a file whose checksum is right; NULL: nothing. */
+static const char *check_content(const rt_disk_key *key, const uint8_t *content, size_t size)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+
+    if (key->kind == RT_DISK_FUNCTION)
+        return key->size != 0 && memchr(key->bytes, '\0', key->size) != NULL ? NULL : "its function has no name";
+    return opjit_rt_image_check(content, size, &meta, &code, &code_size, NULL) == OPJIT_OK ? NULL
+                                                                                           : "its image is damaged";
 }
 
 const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt_disk_key *key,
                                      const uint8_t **out_image, size_t *out_image_size)
 {
-    const opjit_kernel_meta *meta;
-    const uint8_t *code;
     file_header header, expected;
-    size_t code_size, offset;
+    rt_disk_key found;
+    size_t offset;
 
     if (size < sizeof header)
         return "it ends too early";
     memcpy(&header, bytes, sizeof header);
-    if (memcmp(header.magic, magic, sizeof magic) != 0 || header.format != FORMAT)
+    if (!find_kind(&header, &found.kind))
         return "it is of another format";
     offset = image_offset(header.key_size);
     if (offset > size || header.image_size != size - offset)
         return "its size is not what it says";
-    expected =
-        header_of(opjit_rt_hash(bytes + sizeof header, header.key_size), header.key_size, (size_t)header.image_size);
+    found.bytes = bytes + sizeof header;
+    found.size = header.key_size;
+    found.hash = opjit_rt_hash(found.bytes, found.size);
+    expected = header_of(&found, bytes + offset, size - offset);
     if (memcmp(&header, &expected, sizeof header) != 0)
         return "its checksum is wrong";
-    if (key != NULL && (header.key_size != key->size || memcmp(bytes + sizeof header, key->bytes, key->size) != 0))
+    if (key != NULL &&
+        (found.kind != key->kind || found.size != key->size || memcmp(found.bytes, key->bytes, key->size) != 0))
         return "it was made for another key";
     for (size_t i = sizeof header + header.key_size; i < offset; i++)
         if (bytes[i] != 0)
             return "its padding is not empty";
     *out_image = bytes + offset;
-    *out_image_size = (size_t)header.image_size;
-    if (opjit_rt_image_check(*out_image, *out_image_size, &meta, &code, &code_size, NULL) != OPJIT_OK)
-        return "its image is damaged";
-    return NULL;
+    *out_image_size = size - offset;
+    return check_content(&found, *out_image, *out_image_size);
+}
+
+const char *opjit_rt_disk_file_function(const uint8_t *bytes)
+{
+    return memcmp(bytes, magics[RT_DISK_FUNCTION], sizeof magics[0]) == 0 ? (const char *)bytes + sizeof(file_header)
+                                                                          : NULL;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *image, size_t image_size)
 {
-    file_header header = header_of(key->hash, key->size, image_size);
+    file_header header = header_of(key, image, image_size);
     char zeros[64] = { 0 };
     struct iovec parts[] = { { &header, sizeof header },
                              { (void *)(uintptr_t)key->bytes, key->size },

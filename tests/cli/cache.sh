@@ -94,6 +94,29 @@ expect_status 'clear' 0
 [ ! -e "$file" ] && [ -e "$folder/notes.txt" ] || fail 'clear'
 run cache list --cache-dir "$folder"
 expect_out 'cleared' '0 kernels, 0 bytes'
+
+# functions that kernels share: listed and removed with the kernels, and named in no line where there are none
+cp "$tests/examples/models/causal_softmax.json" "$work/s.json"
+run run "$work/s.json" --quiet --cache-dir "$folder"
+expect_out 'softmax' "$(cat "$tests/examples/models/causal_softmax.out")"
+if [ "$(uname -m)" = x86_64 ] && grep -qw fma /proc/cpuinfo; then
+    run cache list --cache-dir "$folder"
+    expect_line 'functions' '\.opjit  math\.exp_f32x' "$(cat "$work/out")"
+    expect_line 'functions' '^1 kernels, [1-9][0-9]* functions, [0-9]* bytes$' "$(cat "$work/out")"
+    run cache verify --cache-dir "$folder"
+    expect_line 'functions: verify' '^1 kernels, [1-9][0-9]* functions, [0-9]* bytes$' "$(cat "$work/out")"
+    for file in "$folder"/*.opjit; do
+        ! grep -q '^opjitfn' "$file" || truncate -s -1 "$file"
+    done
+    run cache verify --cache-dir "$folder"
+    expect_status 'functions: verify' 1
+    run run "$work/s.json" --quiet --level peak --cache-dir "$folder"
+    expect_out 'softmax at peak' "$(cat "$tests/examples/models/causal_softmax.out")"
+fi
+run cache clear --cache-dir "$folder"
+expect_line 'clear' '^[1-9][0-9]* kernels.* bytes removed$' "$(cat "$work/out")"
+run cache list --cache-dir "$folder"
+expect_out 'cleared again' '0 kernels, 0 bytes'
 run cache polish --cache-dir "$folder"
 expect_error 'unknown' 1 'opjit: cache polish: must be list, verify or clear'
 finish

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_disk.c - any bytes as a file of the disk cache: what the check accepts was written for exactly the key in it,
- * and its image is sound; everything else is refused with a reason.  The first byte says whether the checksums of the
- * file and the image are corrected first. */
+/* fuzz_disk.c - any bytes as a file of the disk cache, a kernel's or a function's: what the check accepts was written
+ * for exactly the key in it, and its image is sound; everything else is refused with a reason.  The first byte says
+ * whether the checksums of the file and the image are corrected first. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>
@@ -38,15 +38,18 @@ static void fix_checksums(uint8_t *file, size_t size)
     memcpy(file + IMAGE_SIZE_AT, &image_size, sizeof image_size);
     fix_image(file + offset, (size_t)image_size);
     const rt_hash key = opjit_rt_hash(file + HEADER_BYTES, key_size), fields = opjit_rt_hash(file, CHECKSUM_AT);
-    const uint64_t lo = fields.lo ^ key.hi, hi = fields.hi ^ key.lo;
-    memcpy(file + CHECKSUM_AT, &lo, sizeof lo);
-    memcpy(file + CHECKSUM_AT + sizeof lo, &hi, sizeof hi);
+    const rt_hash sums[] = { { fields.lo ^ key.hi, fields.hi ^ key.lo },
+                             opjit_rt_hash(file + offset, (size_t)image_size) };
+    const rt_hash sum = memcmp(file, "opjitfn", 8) == 0 ? opjit_rt_hash(sums, sizeof sums) : sums[0];
+    memcpy(file + CHECKSUM_AT, &sum.lo, sizeof sum.lo);
+    memcpy(file + CHECKSUM_AT + sizeof sum.lo, &sum.hi, sizeof sum.hi);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t other_bytes[] = "another key";
-    const rt_disk_key other = { other_bytes, sizeof other_bytes, opjit_rt_hash(other_bytes, sizeof other_bytes) };
+    const rt_disk_key other = { other_bytes, sizeof other_bytes, opjit_rt_hash(other_bytes, sizeof other_bytes),
+                                RT_DISK_KERNEL };
     const opjit_kernel_meta *meta;
     const uint8_t *image = NULL, *code;
     size_t image_size = 0, code_size;
@@ -59,9 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((data[0] & 1) != 0)
         fix_checksums(file, file_size);
     if (opjit_rt_disk_file_check(file, file_size, NULL, &image, &image_size) == NULL) {
+        const char *const function = opjit_rt_disk_file_function(file);
         test_require(image >= file && image_size <= file_size && image + image_size == file + file_size,
                      "the image lies outside of the file");
-        test_require(opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
+        test_require(function == NULL || memchr(function, '\0', (size_t)(image - (const uint8_t *)function)) != NULL,
+                     "the file is accepted, its function has no name");
+        test_require(function != NULL ||
+                         opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
                      "the file is accepted, its image is not");
         test_require(opjit_rt_disk_file_check(file, file_size, &other, &image, &image_size) != NULL,
                      "a file is accepted for another key");

@@ -16,7 +16,7 @@ seed() # ENTRY NAME FILE [OFFSET]
     { printf '\001'; tail -c +"$((${4:-0} + 1))" "$3"; } >"$folder/$1/$2"
 }
 
-for model in eye causal_mask band_inplace; do
+for model in eye causal_mask band_inplace causal_softmax; do # the last one has functions, too
     "$OPJIT" run "$models/$model.json" --quiet --cache-dir "$folder/made/cache" >/dev/null
     "$OPJIT" compile "$models/$model.json" --quiet --emit lib -o "$folder/made/$model" >/dev/null
     for library in "$folder/made/$model"/*.so; do
@@ -27,6 +27,10 @@ done
 n=0
 for file in "$folder/made/cache"/*.opjit; do
     n=$((n + 1))
+    if [ "$(head -c 7 "$file")" = opjitfn ]; then
+        seed disk "function$n" "$file"
+        continue
+    fi
     seed disk "kernel$n" "$file"
     # header of 40 bytes, the key, zeros up to a multiple of 64, then the image
     key=$(od -An -tu4 -j12 -N4 "$file" | tr -d ' ')

@@ -28,6 +28,7 @@ static opjit_context *context;
 static rt_disk *disk;
 static rt_bytes image;
 static uint32_t warnings;
+static rt_disk_kind kind; /* of the files that a test makes */
 
 static void on_event(void *user, const opjit_event *event)
 {
@@ -48,6 +49,7 @@ static void setup(void)
     options.allocator = &a;
     options.event = on_event;
     warnings = 0;
+    kind = RT_DISK_KERNEL;
     ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);
     strcpy(folder, "/tmp/opjit-disk-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -80,7 +82,7 @@ static void teardown(void)
 
 static rt_disk_key disk_key(const void *key, size_t size)
 {
-    return (rt_disk_key){ key, size, opjit_rt_hash(key, size) };
+    return (rt_disk_key){ key, size, opjit_rt_hash(key, size), kind };
 }
 
 /* The cache returns the image for a key, or nothing. */
@@ -129,15 +131,16 @@ START_TEST(a_stored_image_comes_back)
 }
 END_TEST
 
-/* Whatever is done to a file, the cache returns the right image or none. */
+/* Whatever is done to a file, the cache returns the right image or none; the same holds for a function's code. */
 START_TEST(no_mutation_is_served)
 {
+    kind = (rt_disk_kind)_i;
     uint32_t rejected = 0, state = 12345;
     uint8_t bytes[16384];
     char path[512];
     ssize_t size;
     int file;
-    ck_assert(store("key", 3));
+    ck_assert(store("key", 4));
     only_file(path);
     file = open(path, O_RDONLY);
     size = read(file, bytes, sizeof bytes);
@@ -157,7 +160,7 @@ START_TEST(no_mutation_is_served)
         file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         ck_assert_int_eq(write(file, copy, (size_t)length), length);
         close(file);
-        if (load("key", 3) == RT_DISK_REJECTED) {
+        if (load("key", 4) == RT_DISK_REJECTED) {
             ck_assert_int_ne(access(path, F_OK), 0);
             rejected++;
         } else {
@@ -172,15 +175,16 @@ END_TEST
 /* A file named after one key that holds another key's kernel. */
 START_TEST(the_whole_key_counts)
 {
+    kind = (rt_disk_kind)_i;
     char first[512], second[512];
-    ck_assert(store("one", 3));
+    ck_assert(store("one", 4));
     only_file(first);
     ck_assert(rename(first, strcpy(second, "/tmp/opjit-disk-file")) == 0);
-    ck_assert(store("two", 3));
+    ck_assert(store("two", 4));
     only_file(first);
     ck_assert(rename(second, first) == 0);
-    ck_assert_int_eq(load("two", 3), RT_DISK_REJECTED);
-    ck_assert_int_eq(load("two", 3), RT_DISK_ABSENT);
+    ck_assert_int_eq(load("two", 4), RT_DISK_REJECTED);
+    ck_assert_int_eq(load("two", 4), RT_DISK_ABSENT);
 }
 END_TEST
 
@@ -454,8 +458,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, a_stored_image_comes_back);
-    tcase_add_test(tcase, no_mutation_is_served);
-    tcase_add_test(tcase, the_whole_key_counts);
+    tcase_add_loop_test(tcase, no_mutation_is_served, RT_DISK_KERNEL, RT_DISK_FUNCTION + 1);
+    tcase_add_loop_test(tcase, the_whole_key_counts, RT_DISK_KERNEL, RT_DISK_FUNCTION + 1);
     tcase_add_test(tcase, the_least_recently_used_go);
     tcase_add_test(tcase, nothing_can_be_written);
     tcase_add_test(tcase, without_memory);
