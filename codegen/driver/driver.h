@@ -58,16 +58,21 @@ opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, cg_sing
 typedef enum cg_equal { CG_EQUAL_APART, CG_EQUAL_ONCE, CG_EQUAL_NAMED } cg_equal;
 opjit_status opjit_cg_stages_init(cg_stages *stages, const ir_func *const *variants, uint32_t count, cg_equal equal,
                                   rt_arena *arena, opjit_error *error);
-/* groups.c: code of large requests, some codes at a time.  make: the codes first to last alone; enters where their
- * stages' functions are. */
-typedef opjit_status (*cg_make_fn)(const codegen_request *request, const cg_stages *stages, uint32_t first,
-                                   uint32_t last, codegen_result *out, opjit_error *error);
+/* Some of a request's codes. */
+typedef struct cg_some {
+    uint32_t number;
+    uint32_t first, last;      /* codes */
+    struct cg_tile_set *tiles; /* NULL: the module has its tiles itself */
+} cg_some;
+/* groups.c: code of large requests, some codes at a time.  make: the object of these codes. */
+typedef opjit_status (*cg_make_fn)(const codegen_request *request, const cg_stages *stages, const cg_some *some,
+                                   codegen_result *out, opjit_error *error);
 bool opjit_cg_is_large(const codegen_request *request, const cg_stages *stages);
 opjit_status opjit_cg_compile_groups(const codegen_request *request, const cg_stages *stages, cg_make_fn make,
                                      codegen_result *out, opjit_error *error);
-/* object_code.c: the code of an object; enters where the functions of stages are that it has. */
+/* object_code.c: the code of an object; enters where the functions of stages are that it has.  outside: see link.h. */
 opjit_status opjit_cg_code(const codegen_request *request, const cg_stages *stages, const void *object, size_t size,
-                           codegen_result *out, opjit_error *error);
+                           const cg_outside *outside, codegen_result *out, opjit_error *error);
 /* Stages that are one have one entry.  Refuses code in which a stage has none. */
 opjit_status opjit_cg_end_entries(const cg_stages *stages, codegen_result *out, opjit_error *error);
 
@@ -112,6 +117,9 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uin
 /* LLVM's emission; true: it failed. */
 bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module,
                         LLVMCodeGenFileType type, char **text, LLVMMemoryBufferRef *out);
+/* llvm_module.c.  CANCELLED if another thread has cancelled the job: asked before each step that may take long, since no
+ * step can be interrupted. */
+opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error);
 /* llvm_module.c: a module that is being made, and the object of it. */
 typedef struct cg_llvm {
     LLVMTargetMachineRef machine;
@@ -130,9 +138,6 @@ cg_func opjit_cg_llvm_function(const cg_llvm *m, const cg_target *cpu, const rt_
 /* LLVM's message (freed; NULL: none) or diagnostic, if there is one, as a status. */
 opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, char *text, opjit_error *error);
 opjit_status opjit_cg_llvm_emit(cg_llvm *m, const cg_target *cpu, LLVMCodeGenFileType type, opjit_error *error);
-/* module.c.  CANCELLED if another thread has cancelled the job: asked before each step that may take long, since no step
- * can be interrupted. */
-opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error);
 /* tile_code.c: gives the tiles that the module calls their code: kept by the process, or compiled at LLVM's default
  * level. */
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,

@@ -66,12 +66,9 @@ static void put_key(const cg_made *made, rt_bytes *out)
 {
     static const char build[] = OPJIT_BUILD_ID;
     unsigned llvm[3] = { 0 };
-    size_t length = 0;
-    const char *name = LLVMGetValueName2(made->fn, &length);
     const cg_kept_target target = opjit_cg_kept_target(made->target);
     LLVMGetVersion(&llvm[0], &llvm[1], &llvm[2]);
-    opjit_rt_bytes_append(out, name, length);
-    opjit_rt_bytes_u8(out, '\0');
+    opjit_rt_bytes_append(out, made->name, strlen(made->name) + 1);
     opjit_rt_bytes_append(out, build, sizeof build);
     for (uint32_t i = 0; i < 3; i++)
         opjit_rt_bytes_u32(out, llvm[i]);

@@ -2,7 +2,7 @@
 /* module.c - one request, one module: builds its functions, verifies them, emits them.  LLVM's errors end here:
  * whatever it reports becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L
-#include "codegen/driver/driver.h"
+#include "codegen/driver/tiles.h"
 
 #include <opjit/opjit.h>
 
@@ -16,6 +16,7 @@
 #include <time.h>
 
 enum { NAME_SIZE = 256 };
+static const cg_some all_codes = { .last = UINT32_MAX };
 
 /* Everything that a compile owns. */
 typedef struct job {
@@ -29,7 +30,7 @@ typedef struct job {
     bool accumulates;
     const cg_stages *stages; /* of the request, or by version */
     uint32_t level;          /* of the code, after find_level */
-    uint32_t first, last;    /* codes that are to be built */
+    const cg_some *some;     /* codes that are to be built */
     cg_tiles tiles;          /* that the module calls */
 } job;
 
@@ -38,13 +39,6 @@ static double now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error)
-{
-    return request->cancel == NULL || !atomic_load_explicit(request->cancel, memory_order_relaxed)
-               ? OPJIT_OK
-               : opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
 }
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
@@ -106,7 +100,7 @@ static opjit_status build_shared(job *j, const cg_target *cpu, const cg_single *
 
 static opjit_status build_codes(job *j, const cg_target *cpu, const cg_stages *stages, const char *kernel)
 {
-    for (uint32_t i = j->first; i < stages->code_count && i < j->last; i++) {
+    for (uint32_t i = j->some->first; i < stages->code_count && i < j->some->last; i++) {
         const cg_single *first = stages->codes[i];
         TRY(opjit_cg_check_cancelled(j->request, j->error));
         TRY(first->shared ? build_shared(j, cpu, first, kernel) : build_stage(j, cpu, first, kernel, NULL));
@@ -184,7 +178,8 @@ static opjit_status build(job *j, const cg_target *cpu)
 {
     TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
     TRY(opjit_cg_check_cancelled(j->request, j->error));
-    TRY(opjit_cg_put_tiles(&j->tiles, &j->llvm, cpu, j->request, j->error));
+    TRY(j->some->tiles ? opjit_cg_tile_set_add(j->some->tiles, j->some->number, &j->tiles, j->error)
+                       : opjit_cg_put_tiles(&j->tiles, &j->llvm, cpu, j->request, j->error));
     if (j->request->verify) {
         char *text = NULL;
         const bool broken = LLVMVerifyModule(j->llvm.module, LLVMReturnStatusAction, &text);
@@ -227,8 +222,9 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
         return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
         TRY(opjit_cg_link_check(data, size, j->error));
-    TRY(what == CODEGEN_CODE ? opjit_cg_code(j->request, j->stages, data, size, out, j->error)
-                             : append(out, data, size, j->error));
+    const bool whole = what == CODEGEN_CODE && !j->some->tiles;
+    TRY(whole ? opjit_cg_code(j->request, j->stages, data, size, NULL, out, j->error)
+              : append(out, data, size, j->error));
     out->link_ms = now_ms() - emitted;
     return OPJIT_OK;
 }
@@ -301,8 +297,8 @@ static uint32_t find_level(const codegen_request *r, const cg_target *cpu, const
     return r->level;
 }
 
-/* The codes first to last, if the request is of stages alone. */
-static opjit_status compile_some(const codegen_request *request, const cg_stages *stages, uint32_t first, uint32_t last,
+/* Of some of the codes, if the request is of stages alone. */
+static opjit_status compile_some(const codegen_request *request, const cg_stages *stages, const cg_some *some,
                                  codegen_result *out, opjit_error *error)
 {
     const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
@@ -312,8 +308,7 @@ static opjit_status compile_some(const codegen_request *request, const cg_stages
               .target = target,
               .level = request->level,
               .stages = stages,
-              .first = first,
-              .last = last };
+              .some = some };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
     j.tiles.arena = &j.arena;
@@ -342,7 +337,7 @@ static opjit_status compile_again(const codegen_request *request, const cg_stage
     while (status == OPJIT_UNAVAILABLE && count < TIMES * SIZES) {
         for (uint32_t size = LEAST; size < MOST; size += STEP)
             held[count++] = LLVMCreateMemoryBufferWithMemoryRangeCopy(nothing, size, "");
-        status = compile_some(request, stages, 0, UINT32_MAX, out, error);
+        status = compile_some(request, stages, &all_codes, out, error);
     }
     while (count > 0)
         LLVMDisposeMemoryBuffer(held[--count]);
@@ -362,7 +357,7 @@ static opjit_status compile_stages(const codegen_request *request, const cg_targ
     }
     opjit_status status = opjit_cg_is_large(request, stages)
                               ? opjit_cg_compile_groups(request, stages, compile_some, out, error)
-                              : compile_some(request, stages, 0, UINT32_MAX, out, error);
+                              : compile_some(request, stages, &all_codes, out, error);
     if (status == OPJIT_UNAVAILABLE && cpu->fresh)
         status = compile_again(request, stages, out, error);
     return status == OPJIT_OK && code ? opjit_cg_end_entries(stages, out, error) : status;

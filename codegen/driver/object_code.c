@@ -45,9 +45,9 @@ opjit_status opjit_cg_end_entries(const cg_stages *stages, codegen_result *out, 
 }
 
 opjit_status opjit_cg_code(const codegen_request *request, const cg_stages *stages, const void *object, size_t size,
-                           codegen_result *out, opjit_error *error)
+                           const cg_outside *outside, codegen_result *out, opjit_error *error)
 {
     search s = { request, stages, out->entries, error };
-    TRY(opjit_cg_link(object, size, &out->bytes, error));
+    TRY(opjit_cg_link(object, size, outside, &out->bytes, error));
     return opjit_cg_link_symbols(object, size, take_entry, &s, error);
 }

@@ -2,37 +2,32 @@
 /* tile_code.c - the code of tiles and of mathematical functions (hold/hold.h).  A tile needs LLVM's level less, whose
  * register allocator keeps its registers, and takes longer to compile than the rest of its kernel at quick.  So the
  * tiles of a module are a module of their own, and their code, which refers to nothing, becomes the functions' bytes in
- * the module that calls them.  Functions have constants behind their instructions, so each is a module.  What is
- * compiled is kept (kept_code.h): kernels of other shapes have equal tiles. */
-#include "codegen/driver/driver.h"
-#include "codegen/driver/kept_code.h"
+ * the module that calls them; that of large kernels, which are several modules, has a place of its own (tile_set.c).
+ * Functions have constants behind their instructions, so each is a module.  What is compiled is kept (kept_code.h):
+ * kernels of other shapes have equal tiles. */
+#include "codegen/driver/tiles.h"
 
 #include <opjit/opjit.h>
 
 #include <llvm-c/Analysis.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- a module of tiles -------------------------------------------------------------------------------------------- */
 
-enum { MOST_TOGETHER = 16 }; /* tiles of a module: so much is compiled before the next look at whether to go on */
-
-/* Tiles that are compiled together. */
+/* A batch on its way. */
 typedef struct batch {
-    const codegen_request *request;
-    const cg_target *cpu;
-    const cg_made *tile[MOST_TOGETHER];
-    cg_flat *code[MOST_TOGETHER];                      /* empty */
-    uint64_t begin[MOST_TOGETHER], end[MOST_TOGETHER]; /* in the module's code */
-    uint32_t count;
+    const cg_tile_batch *tiles;
+    uint64_t begin[CG_TILES_TOGETHER], end[CG_TILES_TOGETHER]; /* in the module's code */
 } batch;
 
 static opjit_status note_place(void *user, const cg_symbol *symbol)
 {
     batch *b = user;
     const unsigned long i = strtoul(symbol->name + strlen("tile"), NULL, 10);
-    if (i < b->count) {
+    if (i < b->tiles->count) {
         b->begin[i] = symbol->value;
         b->end[i] = symbol->value + symbol->size;
     }
@@ -50,7 +45,7 @@ static void begin_body(cg_func *f)
 }
 
 /* Each begins at a line, as it does where it is alone, so that it has the same bytes. */
-static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_error *error)
+static opjit_status build(cg_llvm *m, const cg_tile_batch *b, rt_arena *arena, opjit_error *error)
 {
     char name[16], *text = NULL;
     for (uint32_t i = 0; i < b->count; i++) {
@@ -82,29 +77,30 @@ static opjit_status build(cg_llvm *m, const batch *b, rt_arena *arena, opjit_err
 }
 
 /* Takes each tile's code out of the module's, unless it has constants, which follow all code, and others beside it. */
-static opjit_status take(const uint8_t *object, size_t size, batch *b, opjit_error *error)
+static opjit_status take(const uint8_t *object, size_t size, const cg_tile_batch *tiles, opjit_error *error)
 {
-    cg_flat all;
-    opjit_rt_bytes_init(&all.bytes, b->request->allocator);
-    opjit_status status = opjit_cg_link(object, size, &all.bytes, error);
+    batch b = { .tiles = tiles };
+    rt_bytes all;
+    opjit_rt_bytes_init(&all, tiles->request->allocator);
+    opjit_status status = opjit_cg_link(object, size, NULL, &all, error);
     if (status == OPJIT_OK)
-        status = opjit_cg_link_symbols(object, size, note_place, b, error);
-    for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
+        status = opjit_cg_link_symbols(object, size, note_place, &b, error);
+    for (uint32_t i = 0; i < tiles->count && status == OPJIT_OK; i++) {
         bool refers = false;
-        status = opjit_cg_check_cancelled(b->request, error);
+        status = opjit_cg_check_cancelled(tiles->request, error);
         if (status == OPJIT_OK)
-            status = opjit_cg_link_refers(object, size, b->begin[i], b->end[i], &refers, error);
-        if (status != OPJIT_OK || (refers && b->count > 1))
+            status = opjit_cg_link_refers(object, size, b.begin[i], b.end[i], &refers, error);
+        if (status != OPJIT_OK || (refers && tiles->count > 1))
             continue;
-        const uint64_t end = refers ? all.bytes.size : b->end[i];
-        opjit_rt_bytes_append(&b->code[i]->bytes, all.bytes.data + b->begin[i], end - b->begin[i]);
-        b->code[i]->align = refers && b->cpu->by_page ? CG_PAGE : CG_LINE;
+        const uint64_t end = refers ? all.size : b.end[i];
+        opjit_rt_bytes_append(&tiles->code[i]->bytes, all.data + b.begin[i], end - b.begin[i]);
+        tiles->code[i]->align = refers && tiles->cpu->by_page ? CG_PAGE : CG_LINE;
     }
-    opjit_rt_bytes_free(&all.bytes);
+    opjit_rt_bytes_free(&all);
     return status;
 }
 
-static opjit_status compile_batch(batch *b, opjit_error *error)
+static opjit_status compile_batch(const cg_tile_batch *b, opjit_error *error)
 {
     cg_llvm m = { .machine = NULL };
     rt_arena arena;
@@ -122,12 +118,17 @@ static opjit_status compile_batch(batch *b, opjit_error *error)
     return status;
 }
 
+bool opjit_cg_tiles_fit(const cg_made *a, const cg_made *b)
+{
+    return a->tile && b->tile && a->target == b->target; /* math has constants */
+}
+
 /* Those with constants once more, each by itself. */
-static opjit_status compile(batch *b, opjit_error *error)
+opjit_status opjit_cg_tiles_compile(cg_tile_batch *b, opjit_error *error)
 {
     opjit_status status = b->count > 0 ? compile_batch(b, error) : OPJIT_OK;
     for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
-        batch one = { b->request, b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
+        cg_tile_batch one = { b->request, b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
         if (b->code[i]->bytes.size == 0 && !b->code[i]->bytes.failed)
             status = compile_batch(&one, error);
         if (b->code[i]->bytes.failed)
@@ -153,26 +154,25 @@ static void put_tile(const cg_made *tile, const cg_flat *code, const cg_llvm *m,
     LLVMBuildUnreachable(m->b); /* the bytes return */
 }
 
-/* Each tile's code: what is kept, the rest compiled together as far as it is for one target. */
-static opjit_status find_code(const cg_tiles *tiles, cg_flat *code, batch *b, opjit_error *error)
+/* Each tile's code: what is kept, the rest compiled together as far as it can be. */
+static opjit_status find_code(const cg_tiles *tiles, cg_flat *code, cg_tile_batch *b, opjit_error *error)
 {
     uint32_t i = 0;
     for (const cg_made *tile = tiles->first; tile; tile = tile->next, i++) {
         if (opjit_cg_code_recall(tile, b->request, &code[i]))
             continue;
-        const bool alone = !tile->tile || (b->count > 0 && !b->tile[0]->tile); /* math has constants */
-        if (b->count == MOST_TOGETHER || (b->count > 0 && (alone || b->tile[0]->target != tile->target)))
-            TRY(compile(b, error));
+        if (b->count == CG_TILES_TOGETHER || (b->count > 0 && !opjit_cg_tiles_fit(b->tile[0], tile)))
+            TRY(opjit_cg_tiles_compile(b, error));
         b->tile[b->count] = tile;
         b->code[b->count++] = &code[i];
     }
-    return compile(b, error);
+    return opjit_cg_tiles_compile(b, error);
 }
 
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
                                 opjit_error *error)
 {
-    batch b = { .request = request, .cpu = cpu };
+    cg_tile_batch b = { .request = request, .cpu = cpu };
     uint32_t count = 0, i = 0;
     for (const cg_made *tile = tiles->first; tile; tile = tile->next)
         count++;

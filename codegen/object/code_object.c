@@ -18,7 +18,7 @@ static opjit_status build(cg_elf *file, const uint8_t *object, size_t size, rt_b
 {
     const uint8_t *note;
     size_t note_size;
-    TRY(opjit_cg_link(object, size, &file->text, error));
+    TRY(opjit_cg_link(object, size, NULL, &file->text, error));
     TRY(opjit_cg_link_note(object, size, &note, &note_size, error));
     TRY(opjit_cg_link_symbols(object, size, take_symbol, file, error));
     memcpy(&file->like, object, sizeof(file->like)); /* linking has checked that there is one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - makes one flat, position-independent piece of an object file in memory: code first, constants after it,
- * every section at a multiple of 64 bytes, all relocations applied.  Refuses undefined symbols, writable data and any
- * relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */
+ * every section at a multiple of 64 bytes, all relocations applied.  Refuses undefined symbols other than those that the
+ * caller has a place for, writable data and any relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */
 #include "codegen/object/link.h"
 
 #include "codegen/object/reloc.h"
@@ -14,6 +14,7 @@ enum { MAX_SECTIONS = 256, SECTION_ALIGN = 64 };
 typedef struct elf_file {
     const uint8_t *data;
     size_t size;
+    const cg_outside *outside; /* NULL: nothing is */
     opjit_error *error;
     uint16_t machine; /* EM_... */
     uint32_t count;   /* sections */
@@ -85,11 +86,17 @@ static const char *symbol_name(const elf_file *e, const Elf64_Sym *symbol)
     return name ? name : "without a name";
 }
 
+static bool find_outside(const elf_file *e, const Elf64_Sym *symbol, uint64_t *out_place)
+{
+    return e->outside && e->outside->find(e->outside->user, symbol_name(e, symbol), out_place);
+}
+
 static opjit_status check_symbols(const elf_file *e)
 {
+    uint64_t place;
     for (uint64_t i = 1; i < symbol_count(e); i++) {
         const Elf64_Sym symbol = symbol_at(e, i);
-        if (symbol.st_shndx == SHN_UNDEF)
+        if (symbol.st_shndx == SHN_UNDEF && !find_outside(e, &symbol, &place))
             BAD("the code refers to %s, which is not in it", symbol_name(e, &symbol));
     }
     return OPJIT_OK;
@@ -134,10 +141,14 @@ static opjit_status resolve(const elf_file *e, uint32_t target, const Elf64_Rela
         r->r_offset > e->sections[target].sh_size - width)
         BAD("the object has a relocation outside of its section or symbol table");
     const Elf64_Sym symbol = symbol_at(e, ELF64_R_SYM(r->r_info));
-    if (symbol.st_shndx >= e->count || e->place[symbol.st_shndx] == UINT64_MAX)
+    uint64_t value = 0;
+    const bool outside = symbol.st_shndx == SHN_UNDEF && find_outside(e, &symbol, &value);
+    if (!outside && (symbol.st_shndx >= e->count || e->place[symbol.st_shndx] == UINT64_MAX))
         BAD("the code refers to %s, which is not in it", symbol_name(e, &symbol));
+    if (!outside)
+        value = e->place[symbol.st_shndx] + symbol.st_value;
     *out_place = e->place[target] + r->r_offset;
-    *out_value = e->place[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend;
+    *out_value = value + (uint64_t)r->r_addend;
     return OPJIT_OK;
 }
 
@@ -187,9 +198,10 @@ static opjit_status relocate(const elf_file *e, uint8_t *flat)
     return OPJIT_OK;
 }
 
-static opjit_status open_object(elf_file *e, const uint8_t *object, size_t size, opjit_error *error)
+static opjit_status open_object(elf_file *e, const uint8_t *object, size_t size, const cg_outside *outside,
+                                opjit_error *error)
 {
-    *e = (elf_file){ .data = object, .size = size, .error = error };
+    *e = (elf_file){ .data = object, .size = size, .outside = outside, .error = error };
     TRY(read_sections(e));
     TRY(check_symbols(e));
     return place_sections(e);
@@ -198,13 +210,14 @@ static opjit_status open_object(elf_file *e, const uint8_t *object, size_t size,
 opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error)
 {
     elf_file e;
-    return open_object(&e, object, size, error);
+    return open_object(&e, object, size, NULL, error);
 }
 
-opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error)
+opjit_status opjit_cg_link(const uint8_t *object, size_t size, const cg_outside *outside, rt_bytes *code,
+                           opjit_error *error)
 {
     elf_file e;
-    TRY(open_object(&e, object, size, error));
+    TRY(open_object(&e, object, size, outside, error));
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < e.count; i++) {
             const bool is_code = (e.sections[i].sh_flags & SHF_EXECINSTR) != 0;
@@ -246,7 +259,7 @@ opjit_status opjit_cg_link_refers(const uint8_t *object, size_t size, uint64_t b
                                   opjit_error *error)
 {
     elf_file e;
-    TRY(open_object(&e, object, size, error));
+    TRY(open_object(&e, object, size, NULL, error));
     *out = false;
     for (uint32_t i = 0; i < e.count; i++) {
         const Elf64_Shdr *s = &e.sections[i];

@@ -6,8 +6,16 @@
 
 #include "runtime/base/base.h"
 
-/* Appends the code to *code, which must be empty and is freed by the caller, even after a failure. */
-opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
+/* Symbols that the object refers to and does not define.  find: *out_place is the symbol's place, counted from the
+ * first byte of this object's code, before which it may be; false: it has none. */
+typedef struct cg_outside {
+    bool (*find)(const void *user, const char *name, uint64_t *out_place);
+    const void *user;
+} cg_outside;
+/* Appends the code to *code, which must be empty and is freed by the caller, even after a failure.  outside: NULL where
+ * the object must define all that it refers to. */
+opjit_status opjit_cg_link(const uint8_t *object, size_t size, const cg_outside *outside, rt_bytes *code,
+                           opjit_error *error);
 /* A symbol that is visible to other objects. */
 typedef struct cg_symbol {
     const char *name;

@@ -43,7 +43,7 @@ static opjit_status add_member(builder *b, const codegen_member *member)
     opjit_rt_bytes_init(&code, b->request->allocator);
     /* AArch64's code has the upper bits of addresses by pages. */
     opjit_rt_bytes_align(text, b->request->target->arch == RT_ARCH_X86_64 ? CG_ELF_PIECE_ALIGN : 4096);
-    opjit_status status = opjit_cg_link(member->object, member->bytes, &code, b->error);
+    opjit_status status = opjit_cg_link(member->object, member->bytes, NULL, &code, b->error);
     if (status == OPJIT_OK) {
         memcpy(&b->file.like, member->object, sizeof(b->file.like)); /* linking has checked that there is one */
         b->base = text->size;

@@ -29,7 +29,7 @@ static rt_hash hash_of(const cg_func *f, const void *record, size_t size)
 LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *record, size_t size, LLVMTypeRef type,
                                     cg_made **made)
 {
-    char digits[17] = "", name[64];
+    char digits[17] = "", name[sizeof (*made)->name];
     const rt_hash hash = hash_of(f, record, size);
     opjit_rt_hex(hash.lo, 16, digits);
     snprintf(name, sizeof(name), "%s.%s", prefix, digits);
@@ -41,6 +41,7 @@ LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *
     *made = ARENA_NEW(f->tiles->arena, cg_made);
     if (*made) {
         **made = (cg_made){ .next = f->tiles->first, .fn = fn, .target = f->target, .hash = hash };
+        memcpy((*made)->name, name, sizeof name);
         f->tiles->first = *made;
     }
     f->failed = f->failed || !*made;

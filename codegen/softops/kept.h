@@ -30,6 +30,7 @@ _Static_assert(sizeof(cg_kept_target) == 8 + 4 * 4 + 32, "what is hashed of a ta
 typedef struct cg_made {
     struct cg_made *next;
     LLVMValueRef fn;
+    char name[64]; /* its */
     const rt_target *target;
     rt_hash hash;               /* of the record and its cg_kept_target */
     const struct cg_tile *tile; /* NULL: the function is of math */

@@ -26,6 +26,7 @@ typedef struct sample {
     bool bytes;        /* factors are words of four bytes */
     uint32_t rows, vectors, lanes, k, tiles;
     const char *target;
+    uint32_t stages, number; /* 0 stages: one; each has an iteration less than the one before */
 } sample;
 
 static const char *const targets[] = {
@@ -124,16 +125,16 @@ static void put_end(rt_bytes *out, const sample *s)
                               columns, columns);
     else
         opjit_rt_bytes_printf(out,
-                              "store %%o[iadd(imul(%%p,%u),%%i2),iadd(imul(%%x,%u),%%j2)], %s(load %%t[%%i2,%%j2], "
+                              "store %%o[iadd(iadd(imul(%%p,%u),%%i2),%u),iadd(imul(%%x,%u),%%j2)], %s(load %%t[%%i2,%%j2], "
                               "load %%d[0,iadd(imul(%%x,%u),%%j2)]) } }\n",
-                              s->rows, columns, op_of[s->end], columns);
+                              s->rows, s->number * s->rows * s->tiles, columns, op_of[s->end], columns);
 }
 
 static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, uint32_t k)
 {
     const uint32_t columns = s->vectors * s->lanes, blocks = has_blocks(s) ? 2 : 1;
     const uint32_t block = (s->k + blocks - 1) / blocks;
-    opjit_rt_bytes_printf(out, "stage @0 for %%p in 0..%u {\n", s->tiles);
+    opjit_rt_bytes_printf(out, "stage @%u for %%p in 0..%u {\n", s->number, s->tiles);
     if (s->edges)
         opjit_rt_bytes_printf(out,
                               "for %%y in 0..%u { for %%y0 in 0..%u vec %u tail mask { store %%w[%%y,%%y0], load %%b[%%y,%%y0] }\n"
@@ -166,6 +167,29 @@ static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, ui
     opjit_rt_bytes_printf(out, "}\n");
 }
 
+/* Each stage has names of its own, with its number, other than the tensors'. */
+static void put_stages(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, uint32_t k)
+{
+    sample stage = *s;
+    rt_bytes text;
+    opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+    do {
+        text.size = 0;
+        put_stage(&text, &stage, m, n, k);
+        opjit_rt_bytes_zero_end(&text);
+        ck_assert(!text.failed);
+        for (const char *c = (const char *)text.data; *c != '\0'; c++) {
+            const size_t name = *c == '%' ? strspn(c + 1, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
+            opjit_rt_bytes_append(out, c, 1 + name);
+            if (name > 0 && !(name == 1 && strchr("abcdotzwun", c[1])))
+                opjit_rt_bytes_printf(out, "_%u", stage.number);
+            c += name;
+        }
+        stage.k--;
+    } while (++stage.number < s->stages);
+    opjit_rt_bytes_free(&text);
+}
+
 static void put_text(rt_bytes *out, const sample *s)
 {
     const uint32_t columns = s->vectors * s->lanes, k = s->k + (s->step == TAPS ? 2 : 0);
@@ -176,7 +200,7 @@ static void put_text(rt_bytes *out, const sample *s)
                           " in %%c \"c\": %s[%u,%u]\n in %%d \"d\": %s[1,%u]\n out %%o \"o\": %s[%u,%u]\n"
                           " param %%n: index in [0,%u]\n scratch %%t: %s[%u,%u]\n",
                           s->input, m, k, s->input, k, n, s->type, s->rows * s->tiles, columns * s->tiles, s->type,
-                          columns * s->tiles, s->type, m, n, s->k, s->type, s->rows, columns);
+                          columns * s->tiles, s->type, m * (s->stages > 0 ? s->stages : 1), n, s->k, s->type, s->rows, columns);
     if (s->end == TOTALS || s->edges)
         opjit_rt_bytes_printf(out, " scratch %%z: %s[%u,%u] stride [%u,1]\n", s->type, s->rows, columns * s->tiles,
                               columns * s->tiles + 16);
@@ -184,7 +208,7 @@ static void put_text(rt_bytes *out, const sample *s)
         opjit_rt_bytes_printf(out, " scratch %%w: %s[%u,%u]\n", s->input, k, columns * s->tiles);
     if (s->start == APART)
         opjit_rt_bytes_printf(out, " scratch %%u: %s[1]\n", s->type);
-    put_stage(out, s, m, n, k);
+    put_stages(out, s, m, n, k);
     opjit_rt_bytes_printf(out, "}\n");
 }
 
@@ -197,9 +221,9 @@ static void build(ir_func *f, const sample *s)
     opjit_rt_bytes_zero_end(&text);
     ck_assert(!text.failed);
     ck_assert_msg(opjit_ir_parse((const char *)text.data, text.size, &opjit_rt_default_allocator, f, &error) == OPJIT_OK,
-                  "%s\n%s", error.message, (const char *)text.data);
+                  "%s\n%.3000s", error.message, (const char *)text.data);
     ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%s", error.message, (const char *)text.data);
+    ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%.3000s", error.message, (const char *)text.data);
     opjit_rt_bytes_free(&text);
 }
 
@@ -259,6 +283,17 @@ START_TEST(random_tiles)
         const sample s = draw(&r);
         check_sample(&s, &r);
     }
+}
+END_TEST
+
+/* Kernels of many codes are several modules, which call tiles beside them: each machine's calls reach. */
+START_TEST(several_modules)
+{
+    test_random r;
+    const sample s = { .type = _i % 2 ? "f32" : "i32", .input = _i % 2 ? "f32" : "i32", .rows = 3, .vectors = 2,
+                       .lanes = 4, .k = 40, .tiles = 1, .target = targets[_i / 2], .stages = 40 };
+    test_random_init(&r, 3, 0, (uint64_t)_i);
+    check_sample(&s, &r);
 }
 END_TEST
 
@@ -412,6 +447,7 @@ int main(void)
     Suite *suite = suite_create("cg.hold");
     TCase *tcase = tcase_create("tiles");
     tcase_add_test(tcase, random_tiles);
+    tcase_add_loop_test(tcase, several_modules, 0, 2 * TARGETS);
     tcase_add_test(tcase, planned);
     tcase_add_test(tcase, shared);
     tcase_add_loop_test(tcase, in_turns, 0, TARGETS);

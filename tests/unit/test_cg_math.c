@@ -154,6 +154,51 @@ START_TEST(shared)
 }
 END_TEST
 
+/* Stage i: out[i, j] = exp(in[j]). */
+static void build_rows(ir_func *f, uint32_t rows, uint32_t lanes)
+{
+    opjit_error error;
+    ir_ref top = 0;
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "rows", NULL) == OPJIT_OK);
+    f->phase = IR_SCHEDULED;
+    const uint32_t in = harness_tensor(f, IR_IN, IR_F32, 0, COUNT, 0, "in"),
+                   out = harness_tensor(f, IR_OUT, IR_F32, rows, COUNT, 1, "out");
+    for (uint32_t i = 0; i < rows; i++) {
+        const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 1), 1);
+        const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, COUNT), 1);
+        const ir_ref j = ir_at(f, loop)->ref, x = opjit_ir_load(f, in, &j);
+        ir_ref tail = 0, inner = 0;
+        f->nodes[loop].vec = (uint16_t)lanes;
+        opjit_ir_append(f, 0, &top, stage);
+        opjit_ir_append(f, stage, &tail, loop);
+        opjit_ir_append(f, loop, &inner,
+                        opjit_ir_store(f, out, opjit_ir_expr(f, IR_EXP, IR_F32, 1, &x),
+                                       (ir_ref[]){ opjit_ir_index(f, i), j }));
+    }
+    const ir_pass_env env = { .verify = true, .calls_math = true };
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
+}
+
+/* Kernels of many codes are several modules, which call functions beside them. */
+START_TEST(several_modules)
+{
+    enum { ROWS = 40 };
+    const char *const target = _i == 0 ? "cpu:x86-64-v3" : "cpu:x86-64-v4";
+    test_random r;
+    ir_func f;
+    test_random_init(&r, 5, 0, 0);
+    build_rows(&f, ROWS, _i == 0 ? 8 : 16);
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+        harness_kernel k = harness_compile(&f, target, level);
+        const harness_run run = { .end = 1, .any_nan = true, .at_end = true, .what = target };
+        if (test_can_run(target, false))
+            harness_check(&f, &k, &run, &r);
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* Every f32, in compiled code.  A result that equals the C library's double, rounded, needs no closer look. */
 START_TEST(every_f32)
 {
@@ -198,6 +243,7 @@ int main(void)
     tcase_add_loop_test(t, every_level, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(t, calls, 0, TEST_MATH_COUNT);
     tcase_add_test(t, shared);
+    tcase_add_loop_test(t, several_modules, 0, 2);
     tcase_add_loop_test(every, every_f32, 0, TEST_MATH_COUNT);
     tcase_set_timeout(every, 3600);
     suite_add_tcase(s, t);

@@ -404,7 +404,7 @@ static void link_damaged(const uint8_t *object, size_t size)
     opjit_error error;
     rt_bytes code;
     opjit_rt_bytes_init(&code, &opjit_rt_default_allocator);
-    if (opjit_cg_link(object, size, &code, &error) == OPJIT_OK)
+    if (opjit_cg_link(object, size, NULL, &code, &error) == OPJIT_OK)
         (void)opjit_cg_link_symbols(object, size, check_symbol, &code, &error);
     opjit_rt_bytes_free(&code);
 }

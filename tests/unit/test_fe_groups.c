@@ -36,6 +36,23 @@ static opjit_graph *many_stages(void)
     return g;
 }
 
+/* As many products, of different sizes, so that there are tiles to compile beside the stages. */
+static opjit_graph *many_products(void)
+{
+    opjit_error error;
+    opjit_graph *g;
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    const opjit_tensor x =
+        opjit_graph_input(g, "x", DML_TENSOR_DATA_TYPE_FLOAT32, 2, (const uint32_t[]){ STAGES, STAGES });
+    for (uint32_t i = 0; i < STAGES / 2; i++) {
+        const uint32_t offsets[2] = { 0, 0 }, left[2] = { i + 1, STAGES }, right[2] = { STAGES, 2 * i + 1 };
+        const opjit_tensor a = opjit_graph_slice(g, x, offsets, left, NULL);
+        const opjit_tensor b = opjit_graph_slice(g, x, offsets, right, NULL);
+        (void)opjit_graph_output(g, NULL, opjit_graph_matrix_multiply(g, a, b, 0, 0));
+    }
+    return g;
+}
+
 static opjit_status compile(opjit_graph *g, const opjit_executor *executor, opjit_kernel **out, opjit_error *error)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
@@ -46,7 +63,7 @@ static opjit_status compile(opjit_graph *g, const opjit_executor *executor, opji
 
 START_TEST(one_image_on_any_number_of_threads)
 {
-    opjit_graph *const g = many_stages();
+    opjit_graph *const g = _i == 0 ? many_stages() : many_products();
     const void *images[3] = { NULL };
     uint64_t bytes[3];
     opjit_kernel *kernels[3];
@@ -101,6 +118,38 @@ START_TEST(results_of_every_stage)
 }
 END_TEST
 
+/* As many pieces as *user says, the last ones first. */
+static opjit_status run_some(void *user, uint64_t extent, uint64_t grain,
+                             void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg)
+{
+    ck_assert_uint_eq(grain, 1);
+    for (uint64_t i = 0; i < extent && i < *(const uint64_t *)user; i++)
+        body(arg, 0, extent - 1 - i, extent - i);
+    return OPJIT_OK;
+}
+
+/* Without the tiles, without the last group; in another order. */
+START_TEST(executors_that_run_some)
+{
+    opjit_graph *const g = many_products();
+    opjit_kernel *kernel;
+    opjit_error error;
+    uint64_t pieces = UINT64_MAX;
+    const opjit_executor executor = { &pieces, 1, run_some };
+    opjit_status status = compile(g, &executor, &kernel, &error);
+    if (status != OPJIT_UNAVAILABLE) {
+        ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+        opjit_kernel_release(kernel);
+        for (pieces = 0; pieces < 4; pieces++) {
+            status = compile(g, &executor, &kernel, &error);
+            ck_assert_ptr_null(kernel);
+            ck_assert_msg(status == OPJIT_CANCELLED, "%u pieces", (unsigned)pieces);
+        }
+    }
+    opjit_graph_destroy(g);
+}
+END_TEST
+
 static opjit_status run_nothing(void *user, uint64_t extent, uint64_t grain,
                                 void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg)
 {
@@ -134,8 +183,9 @@ int main(void)
     Suite *s = suite_create("fe.groups");
     TCase *t = tcase_create("groups");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, one_image_on_any_number_of_threads);
+    tcase_add_loop_test(t, one_image_on_any_number_of_threads, 0, 2);
     tcase_add_test(t, results_of_every_stage);
+    tcase_add_test(t, executors_that_run_some);
     tcase_add_test(t, executors_that_fail);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
