@@ -362,6 +362,10 @@ opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path
 /* functions.c: the disk cache as the place where codegen keeps functions, in *out; NULL: there is none, or a kernel
  * with these flags (OPJIT_COMPILE_...) uses none. */
 const codegen_functions *opjit_fe_functions(const rt_core *core, uint32_t flags, codegen_functions *out);
+/* Loads the codegen library into unit->codegen and calls work, on this thread: in the first large compile of a process
+ * at the same time, if the request's executor has threads.  Where this fails, work may have been called. */
+typedef opjit_status (*fe_make_fn)(void *user, opjit_error *error);
+opjit_status opjit_fe_overlap(fe_unit *unit, fe_make_fn work, void *user, opjit_error *error);
 /* The codegen library, loaded where it isn't yet. */
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error);
 /* false: this is a build without code generation, in which that always fails. */

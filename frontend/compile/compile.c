@@ -181,21 +181,36 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
     return status;
 }
 
-/* The whole way from unit->graph to an image for unit->options. */
-static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
-{
-    const double start = opjit_fe_now();
-    fe_dump dump;
-    opjit_status status;
+typedef struct program_maker {
+    fe_unit *unit;
+    double start;
+} program_maker;
 
+static opjit_status make_program(void *user, opjit_error *error)
+{
+    program_maker *maker = user;
+    fe_unit *unit = maker->unit;
+    fe_dump dump;
+
+    maker->start = opjit_fe_now();
     opjit_fe_dump_begin(&dump, unit);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
                               dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
     opjit_fe_dump_end(&dump);
-    status = generate(unit, image, times, error);
+    return OPJIT_OK;
+}
+
+/* The whole way from unit->graph to an image for unit->options. */
+static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+{
+    program_maker maker = { .unit = unit };
+    opjit_status status = opjit_fe_overlap(unit, make_program, &maker, error);
+
+    if (status == OPJIT_OK)
+        status = generate(unit, image, times, error);
     times->lower_ms = unit->program.lower_ms;
     times->passes_ms = unit->program.passes_ms;
-    times->compile_ms = opjit_fe_now() - start;
+    times->compile_ms = opjit_fe_now() - maker.start;
     opjit_fe_program_free(&unit->program);
     return status;
 }
@@ -254,8 +269,6 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
         return OPJIT_OK;
     if (fe_is_cancelled(&unit->options)) /* before a library is loaded */
         return opjit_fe_cancelled(error);
-    if (unit->codegen == NULL)
-        TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
     TRY(make_image(unit, image, times, error));
     if (disk != NULL && opjit_rt_disk_store(disk, key, image->data, image->size))
         count(counts, RT_CACHE_DISK_WRITE);

@@ -166,7 +166,7 @@ START_TEST(executors_that_fail)
     opjit_kernel *kernel;
     opjit_error error;
     opjit_status answer = OPJIT_CANCELLED;
-    const opjit_executor executor = { &answer, 1, run_nothing };
+    const opjit_executor executor = { &answer, 2, run_nothing };
     opjit_status status = compile(g, &executor, &kernel, &error);
     ck_assert_ptr_null(kernel);
     ck_assert(status == OPJIT_CANCELLED || status == OPJIT_UNAVAILABLE);
@@ -178,6 +178,29 @@ START_TEST(executors_that_fail)
 }
 END_TEST
 
+#ifndef OPJIT_STATIC_CODEGEN
+/* The first compile loads the code generator beside the passes; here there is none. */
+START_TEST(no_code_generator)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_kernel *kernel;
+    opjit_error error;
+    opjit_pool *pool;
+    options.codegen_path = "/nowhere/libopjit-codegen.so";
+    options.flags = _i == 0 ? 0 : OPJIT_CONTEXT_ALLOW_INTERPRETER;
+    teardown();
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_pool_create(NULL, 2, &pool, &error), OPJIT_OK);
+    opjit_graph *const g = many_stages();
+    const opjit_status status = compile(g, opjit_pool_executor(pool), &kernel, &error);
+    opjit_graph_destroy(g);
+    opjit_pool_destroy(pool);
+    ck_assert_int_eq(status, _i == 0 ? OPJIT_UNAVAILABLE : OPJIT_OK);
+    opjit_kernel_release(kernel);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *s = suite_create("fe.groups");
@@ -187,6 +210,9 @@ int main(void)
     tcase_add_test(t, results_of_every_stage);
     tcase_add_test(t, executors_that_run_some);
     tcase_add_test(t, executors_that_fail);
+#ifndef OPJIT_STATIC_CODEGEN
+    tcase_add_loop_test(t, no_code_generator, 0, 2);
+#endif
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
