@@ -180,10 +180,11 @@ typedef struct cg_piece {
     uint32_t vec;            /* if lanes > 1, the vectorised loop: index in f->loops */
     uint32_t lane_bits;      /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;       /* lanes that are evaluated; NULL: all */
-    LLVMValueRef sure;       /* i1: whether all of them are (of a remainder, the first `rest`), where it is all or none;
+    LLVMValueRef sure;       /* i1: whether all of them are (of a remainder, the `first`), where it is all or none;
                              NULL: it is not, or there is no mask */
     int64_t rest;            /* lanes of one more, masked copy after the copies; 0: none */
     bool tail;               /* mask covers the end of a loop: lanes after it are not iterations */
+    uint32_t first;          /* lanes that are, if that is known; else 0 */
     bool shifted;            /* it begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;            /* it begins where the store's memory has a whole vector */
     bool binade;             /* the numbers that it stores as halves lie between two adjacent powers of two */
@@ -315,24 +316,20 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: it
 
 /* --- conditions of lanes (mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
 LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c); /* as i1 */
+/* Whether, at quick, the target compares such vectors of numbers by an intrinsic; conditions are integers there. */
+bool opjit_cg_compares(const cg_func *f, uint32_t bits, uint32_t lanes);
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; makes the forms equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
 /* The address of a constant that is such a value now; NULL: it is none. */
 LLVMValueRef opjit_cg_kept_at(const cg_func *f, LLVMValueRef v);
-/* mask.c: whether the mask is that of a remainder of known length: its first `rest` lanes. */
-bool opjit_cg_is_rest(const cg_func *f);
 /* The vector at pointer in the lanes of mask, those of `other` elsewhere; align: of pointer, in bytes. */
 LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,
                                  uint32_t align);
 void opjit_cg_forget_kept(cg_func *f);                   /* they must be read from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
-/* The address of a window: for each lane of all copies an integer of f->piece->lane_bits, all ones where `lane op d`
- * holds (swapped: `d op lane`), else 0.  d is an i64, counted from lane 0 of copy 0. */
-LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* the lanes at that address of the window */
 /* x / k, rounded down, of integers, for k > 0; positive: x is known to be at least 0. */
 LLVMValueRef opjit_cg_floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive);
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */

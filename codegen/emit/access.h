@@ -4,7 +4,7 @@
 #ifndef OPJIT_CODEGEN_EMIT_ACCESS_H
 #define OPJIT_CODEGEN_EMIT_ACCESS_H
 
-#include "codegen/cg.h"
+#include "codegen/emit/masks.h"
 
 /* A load or store, in units of elements of its tensor. */
 typedef struct cg_access {

@@ -190,16 +190,17 @@ static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueR
     LLVMValueRef limit = is_number(type, bits[1], true) ? limited(f, op, x, y) : NULL;
     if (limit)
         return limit;
-    LLVMValueRef choice = beyond(f, op, type, x, y);
-    return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
+    LLVMValueRef choice = beyond(f, op, type, x, y); /* in rounds slow selection makes faster code of what follows */
+    LLVMValueRef v = f->peak || f->piece->copies > 1 || !f->cpu->unless_nan ? NULL : f->cpu->unless_nan(f, choice, x);
+    return v ? v : LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
 }
 
 static LLVMValueRef sign_op(cg_func *f, ir_op op, LLVMValueRef v)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, v);
     const uint64_t sign = (uint64_t)1 << (opjit_cg_bits(bits) - 1);
-    return op == IR_NEG ? LLVMBuildXor(f->b, bits, number(f, bits, sign), "")
-                        : LLVMBuildAnd(f->b, bits, number(f, bits, sign - 1), "");
+    LLVMValueRef with = opjit_cg_kept(f, number(f, bits, op == IR_NEG ? sign : sign - 1));
+    return op == IR_NEG ? LLVMBuildXor(f->b, bits, with, "") : LLVMBuildAnd(f->b, bits, with, "");
 }
 
 static LLVMValueRef round_op(cg_func *f, ir_op op, ir_type type, LLVMValueRef x)
@@ -338,7 +339,10 @@ LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a
                                                     : LLVMRealOLE;
         LLVMValueRef x = type == IR_F16 ? opjit_cg_half_to_f32(f, a) : opjit_cg_as_float(f, a);
         LLVMValueRef y = type == IR_F16 ? opjit_cg_half_to_f32(f, b) : opjit_cg_as_float(f, b);
-        return LLVMBuildFCmp(f->b, how, x, y, "");
+        const uint32_t bits = opjit_cg_bits(x), lanes = opjit_cg_lanes(x);
+        if (f->piece->copies > 1 || !opjit_cg_compares(f, bits, lanes) || (LLVMIsConstant(x) && LLVMIsConstant(y)))
+            return LLVMBuildFCmp(f->b, how, x, y, "");
+        return f->cpu->compare(f, how, opjit_cg_kept(f, x), opjit_cg_kept(f, y));
     }
     const bool is_signed = ir_is_signed(type) || type == IR_INDEX;
     const LLVMIntPredicate how = op == IR_EQ   ? LLVMIntEQ

@@ -11,14 +11,6 @@ static void one_copy(cg_func *f, ir_ref body)
     opjit_cg_scope_pop(f);
 }
 
-void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count)
-{
-    cg_piece_begin(f, own);
-    f->piece->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, f->piece->lane_bits, lanes, 0, 1), count, "");
-    f->piece->sure = NULL;
-    f->piece->tail = true;
-}
-
 /* --- two places --------------------------------------------------------------------------------------------------- */
 
 /* What is remembered at one place is of no use at the other. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - expressions, each emitted once and remembered, as a scalar or in lanes.  f->op (ops.c) emits one node; it
  * comes back here for the node's operands. */
-#include "codegen/cg.h"
+#include "codegen/emit/masks.h"
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
 {
@@ -33,7 +33,7 @@ LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
         return opjit_cg_splat(f, v, lanes);
     LLVMValueRef wide = opjit_cg_recall(f, CG_SPLAT, node);
     if (!wide || opjit_cg_lanes(wide) != lanes) {
-        wide = opjit_cg_splat(f, v, lanes);
+        wide = LLVMTypeOf(v) == f->type.i1 ? opjit_cg_condition_lanes(f, v, lanes) : opjit_cg_splat(f, v, lanes);
         const bool brief = f->info[node].fresh || (f->piece->mask && f->info[node].guarded);
         opjit_cg_remember(f, CG_SPLAT, node, brief ? f->scope_count - 1 : f->piece->copy_scope, wide);
     }

@@ -3,14 +3,28 @@
  * width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and leaves the
  * whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a scalar is a
  * load from a window of ones, zeros and ones, and a select is made of and, xor. */
-#include "codegen/cg.h"
+#include "codegen/emit/indices.h"
 
 #include <stdio.h>
 
+static bool is_extended(LLVMValueRef c)
+{
+    return LLVMIsASExtInst(c) && opjit_cg_bits(LLVMGetOperand(c, 0)) == 1;
+}
+
+/* All ones are a NaN. */
 LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c)
 {
-    const uint32_t bits = opjit_cg_bits(c);
-    return bits == 1 ? c : LLVMBuildICmp(f->b, LLVMIntNE, c, opjit_cg_number(f, bits, opjit_cg_lanes(c), 0), "");
+    const uint32_t bits = opjit_cg_bits(c), lanes = opjit_cg_lanes(c);
+    LLVMValueRef v = bits == 1 ? c : is_extended(c) ? LLVMGetOperand(c, 0) : NULL;
+    if (!v && opjit_cg_compares(f, bits, lanes) && !LLVMIsConstant(c))
+        v = f->cpu->compare(f, LLVMRealUNO, opjit_cg_as_float(f, c), opjit_cg_as_float(f, c));
+    return v ? v : LLVMBuildICmp(f->b, LLVMIntNE, c, opjit_cg_number(f, bits, lanes, 0), "");
+}
+
+bool opjit_cg_compares(const cg_func *f, uint32_t bits, uint32_t lanes)
+{
+    return !f->peak && f->cpu->compares && lanes > 1 && f->cpu->compares(f->target, bits, lanes);
 }
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
@@ -100,6 +114,41 @@ static LLVMValueRef spread(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t l
     return LLVMBuildLoad2(f->b, type, LLVMBuildSelect(f->b, c, all, table, ""), "");
 }
 
+/* A condition as integers of that width; fast selection knows how to extend i1. */
+static LLVMValueRef widened(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t lanes)
+{
+    if (opjit_cg_lanes(c) == 1 && !LLVMIsConstant(c))
+        return spread(f, opjit_cg_narrow(f, c), bits, lanes);
+    if (opjit_cg_bits(c) != bits)
+        c = LLVMBuildSExt(f->b, opjit_cg_splat(f, opjit_cg_narrow(f, c), lanes), opjit_cg_int(f, bits, lanes), "");
+    return opjit_cg_kept(f, c);
+}
+
+LLVMValueRef opjit_cg_condition_lanes(cg_func *f, LLVMValueRef c, uint32_t lanes)
+{
+    const uint32_t bits = f->piece->lane_bits;
+    return !LLVMIsConstant(c) && opjit_cg_compares(f, bits, lanes) ? spread(f, c, bits, lanes)
+                                                                   : opjit_cg_splat(f, c, lanes);
+}
+
+LLVMValueRef opjit_cg_condition_wide(cg_func *f, LLVMValueRef c, uint32_t bits)
+{
+    const uint32_t lanes = opjit_cg_lanes(c);
+    return opjit_cg_compares(f, bits, lanes) ? widened(f, c, bits, lanes) : c;
+}
+
+LLVMValueRef opjit_cg_mask_where(cg_func *f, LLVMValueRef c)
+{
+    const uint32_t bits = f->piece->lane_bits, lanes = f->piece->lanes;
+    LLVMValueRef mask = f->piece->mask;
+    if (opjit_cg_compares(f, bits, lanes)) {
+        c = widened(f, c, bits, lanes);
+        return mask ? LLVMBuildAnd(f->b, widened(f, mask, bits, lanes), c, "") : c;
+    }
+    c = opjit_cg_splat(f, opjit_cg_narrow(f, c), lanes);
+    return mask ? LLVMBuildAnd(f->b, opjit_cg_narrow(f, mask), c, "") : c;
+}
+
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
 {
     if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions in both forms */
@@ -108,6 +157,8 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
     }
     if (!f->peak && !LLVMIsConstant(c) && LLVMTypeOf(c) == f->type.i1 && opjit_cg_lanes(a) > 1 && opjit_cg_bits(a) > 1)
         c = spread(f, c, opjit_cg_bits(a), opjit_cg_lanes(a));
+    if (LLVMIsConstant(c) && opjit_cg_compares(f, opjit_cg_bits(a), opjit_cg_lanes(c)))
+        c = widened(f, c, opjit_cg_bits(a), opjit_cg_lanes(c));
     if (LLVMTypeOf(a) != LLVMTypeOf(b) || opjit_cg_bits(c) > 1) {
         a = opjit_cg_as_bits(f, a);
         b = opjit_cg_as_bits(f, b);
@@ -126,15 +177,20 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
 {
     if (op != IR_NOT && opjit_cg_bits(a[0]) != opjit_cg_bits(a[1])) {
-        a[0] = opjit_cg_narrow(f, a[0]);
-        a[1] = opjit_cg_narrow(f, a[1]);
+        const uint32_t bits = cg_wider(opjit_cg_bits(a[0]), opjit_cg_bits(a[1])), lanes = opjit_cg_lanes(a[0]);
+        const bool widens = opjit_cg_compares(f, bits, lanes);
+        for (uint32_t i = 0; i < 2; i++)
+            a[i] = widens ? widened(f, a[i], bits, lanes) : opjit_cg_narrow(f, a[i]);
     }
     switch (op) {
     case IR_AND: return LLVMBuildAnd(f->b, a[0], a[1], "");
     case IR_OR: return LLVMBuildOr(f->b, a[0], a[1], "");
     case IR_XOR: return LLVMBuildXor(f->b, a[0], a[1], "");
     default: {
-        const uint32_t bits = opjit_cg_bits(a[0]), lanes = opjit_cg_lanes(a[0]);
+        const uint32_t lanes = opjit_cg_lanes(a[0]), own = f->piece->lane_bits;
+        if (opjit_cg_bits(a[0]) == 1 && opjit_cg_compares(f, own, lanes))
+            a[0] = widened(f, a[0], own, lanes);
+        const uint32_t bits = opjit_cg_bits(a[0]);
         LLVMValueRef ones = opjit_cg_number(f, bits, lanes, UINT64_MAX);
         return LLVMBuildXor(f->b, a[0], bits > 1 ? opjit_cg_kept(f, ones) : ones, "");
     }
@@ -197,17 +253,31 @@ LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
 
 /* --- masks --------------------------------------------------------------------------------------------------------- */
 
+/* The lanes that a constant mask has, if those are the first ones; else 0. */
+static uint32_t first_lanes(LLVMValueRef mask)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < opjit_cg_lanes(mask) && LLVMIsConstant(mask); i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(mask, i);
+        if (!lane || !LLVMIsAConstantInt(lane) || (LLVMConstIntGetZExtValue(lane) != 0 && first < i))
+            return 0;
+        first += LLVMConstIntGetZExtValue(lane) != 0;
+    }
+    return first;
+}
+
+void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count)
+{
+    cg_piece_begin(f, own);
+    f->piece->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, f->piece->lane_bits, lanes, 0, 1), count, "");
+    f->piece->sure = NULL;
+    f->piece->tail = true;
+    f->piece->first = first_lanes(f->piece->mask);
+}
+
 bool opjit_cg_is_rest(const cg_func *f)
 {
-    LLVMValueRef mask = f->piece->mask;
-    if (!f->piece->tail || f->piece->rest <= 0 || !LLVMIsConstant(mask))
-        return false;
-    for (uint32_t i = 0; i < opjit_cg_lanes(mask); i++) {
-        LLVMValueRef lane = LLVMGetAggregateElement(mask, i);
-        if (!lane || !LLVMIsAConstantInt(lane) || (LLVMConstIntGetZExtValue(lane) != 0) != (i < f->piece->rest))
-            return false;
-    }
-    return true;
+    return f->piece->tail && f->piece->first > 0 && LLVMIsConstant(f->piece->mask);
 }
 
 LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,

@@ -19,7 +19,8 @@ static LLVMValueRef any_lane(cg_func *f)
     if (f->cpu->grid)
         return opjit_cg_fold_lanes(f, false, f->piece->mask);
     LLVMTypeRef wide = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(f->piece->mask));
-    return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->piece->mask, wide, ""), LLVMConstNull(wide), "");
+    LLVMValueRef bits = LLVMBuildBitCast(f->b, opjit_cg_narrow(f, f->piece->mask), wide, "");
+    return LLVMBuildICmp(f->b, LLVMIntNE, bits, LLVMConstNull(wide), "");
 }
 
 /* The element offsets of all lanes; those of inactive lanes are 0. */
@@ -39,7 +40,8 @@ static LLVMValueRef lane_offsets(cg_func *f, const cg_access *a, bool affine, in
                                              cg_stride(f, a, d)));
     if (!offsets)
         offsets = opjit_cg_number(f, 64, f->piece->lanes, 0);
-    return masked ? LLVMBuildSelect(f->b, f->piece->mask, offsets, opjit_cg_number(f, 64, f->piece->lanes, 0), "")
+    return masked ? LLVMBuildSelect(f->b, opjit_cg_narrow(f, f->piece->mask), offsets,
+                                    opjit_cg_number(f, 64, f->piece->lanes, 0), "")
                   : offsets;
 }
 
@@ -88,6 +90,15 @@ static LLVMValueRef last_pointer(cg_func *f, const cg_access *a)
                            opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->piece->lanes));
 }
 
+/* By an intrinsic; NULL: there is none. */
+static LLVMValueRef gather_where(cg_func *f, const cg_access *a, int64_t step)
+{
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes);
+    if (!opjit_cg_compares(f, a->bits, f->piece->lanes))
+        return NULL;
+    return f->cpu->gather(f, type, opjit_cg_lane0(f, a), step, opjit_cg_narrow(f, f->piece->mask));
+}
+
 /* --- masked ------------------------------------------------------------------------------------------------------- */
 
 static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint32_t align)
@@ -105,7 +116,8 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
 {
     LLVMTypeRef types[2] = { LLVMTypeOf(value), f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
-    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, f->piece->mask }, 3, "");
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn,
+                                       (LLVMValueRef[]){ value, pointer, opjit_cg_narrow(f, f->piece->mask) }, 3, "");
     align_pointer(f, call, 1, align);
 }
 
@@ -189,12 +201,15 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (affine && step >= 1 && step <= CG_MOST_STEP && masked && can_mask && f->piece->tail &&
         (f->piece->sure || opjit_cg_is_rest(f))) {
         LLVMValueRef p = f->piece->sure ? sure_pointer(f, &a, step) : opjit_cg_lane0(f, &a);
-        const uint32_t most = (uint32_t)f->piece->rest;
+        const uint32_t most = f->piece->first;
         return step == 1 ? opjit_cg_load_first(f, &a, p, f->piece->lanes, most)
                          : opjit_cg_load_picked(f, &a, (uint32_t)step, p, most);
     }
     if (affine && step == 1 && can_mask)
-        return masked_load(f, &a, opjit_cg_lane0(f, &a), f->piece->mask);
+        return masked_load(f, &a, opjit_cg_lane0(f, &a), opjit_cg_narrow(f, f->piece->mask));
+    LLVMValueRef some = affine && masked ? gather_where(f, &a, step) : NULL;
+    if (some)
+        return some;
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
     if (affine && step > 1 && step <= CG_MOST_STEP && !masked)

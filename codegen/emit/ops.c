@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
+#include "codegen/emit/masks.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
 #include "codegen/softops/kept.h"
@@ -42,15 +43,13 @@ static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t 
 static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
 {
     cg_piece own;
-    where = opjit_cg_narrow(f, where);
-    LLVMValueRef sure = opjit_cg_lanes(where) == 1 ? where : NULL;
-    where = opjit_cg_splat(f, where, f->piece->lanes);
+    LLVMValueRef sure = opjit_cg_lanes(where) == 1 ? opjit_cg_narrow(f, where) : NULL;
     cg_piece_begin(f, &own);
     if (sure && f->piece->sure)
         f->piece->sure = LLVMBuildAnd(f->b, f->piece->sure, sure, "");
     else
         f->piece->sure = !f->piece->mask || opjit_cg_is_rest(f) ? sure : NULL;
-    f->piece->mask = f->piece->mask ? LLVMBuildAnd(f->b, f->piece->mask, where, "") : where;
+    f->piece->mask = opjit_cg_mask_where(f, where);
     opjit_cg_scope_push(f);
     LLVMValueRef v = emit_plain(f, arm, lanes, bits);
     opjit_cg_scope_pop(f);
@@ -68,9 +67,9 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
     LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref arm = ir_operand(f->ir, node, 1 + i);
-        arms[i] = !f->info[arm].guarded
-                      ? emit_plain(f, arm, lanes, bits)
-                      : emit_arm(f, arm, lanes, bits, i == 0 ? c : LLVMBuildNot(f->b, opjit_cg_narrow(f, c), ""));
+        LLVMValueRef other = c;
+        arms[i] = !f->info[arm].guarded ? emit_plain(f, arm, lanes, bits)
+                                        : emit_arm(f, arm, lanes, bits, i == 0 ? c : opjit_cg_logic(f, IR_NOT, &other));
     }
     return opjit_cg_choose(f, c, arms[0], arms[1]);
 }
@@ -98,7 +97,11 @@ static LLVMValueRef emit_compare(cg_func *f, ir_ref node)
     if (type == IR_INDEX)
         return opjit_cg_index_compare(f, node);
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
-    return opjit_cg_compare(f, (ir_op)n->op, type, opjit_cg_emit_lanes(f, a, lanes), opjit_cg_emit_lanes(f, b, lanes));
+    LLVMValueRef c =
+        opjit_cg_compare(f, (ir_op)n->op, type, opjit_cg_emit_lanes(f, a, lanes), opjit_cg_emit_lanes(f, b, lanes));
+    return ir_is_float(type) && f->piece->copies <= 1 && !LLVMIsConstant(c)
+               ? opjit_cg_condition_wide(f, c, type == IR_F64 ? 64 : 32)
+               : c;
 }
 
 static LLVMValueRef emit_unary(cg_func *f, ir_ref node)

@@ -138,7 +138,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         return opjit_rt_refuse(p->f->error, OPJIT_LIMIT, "{!codegen}an {expression} is more than %d operations deep",
                                CG_MAX_DEPTH);
     uint64_t weight = (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 ? MATH_WEIGHT : 1;
-    const bool load = n->op == IR_LOAD && opjit_ir_in_bounds(ir, node);
+    const bool load = n->op == IR_LOAD && has_address(ir, node);
     for (uint32_t i = 0; i < n->count; i++) {
         const ir_ref operand = ir_operand(ir, node, i);
         TRY(plan_expr(p, operand, depth - 1));

@@ -87,6 +87,38 @@ LLVMValueRef opjit_cg_iota(const cg_func *f, uint32_t bits, uint32_t lanes, int6
 
 /* --- lanes and forms ---------------------------------------------------------------------------------------------- */
 
+enum { FEW = 8 }; /* instructions that a shuffle may take along out of fast selection */
+
+/* Whether the block ends with fewer instructions than that after this one, none of which writes memory; or, where it is
+ * NULL, begins with as few. */
+static bool is_near_end(const cg_func *f, LLVMValueRef from)
+{
+    uint32_t count = 0;
+    LLVMValueRef i = LLVMGetLastInstruction(LLVMGetInsertBlock(f->b));
+    if (i && LLVMIsATerminatorInst(i)) /* emission in front of it */
+        i = LLVMGetPreviousInstruction(i);
+    for (; i != from && i && count < FEW; i = LLVMGetPreviousInstruction(i), count++)
+        if (from && (LLVMIsAStoreInst(i) || LLVMIsACallInst(i)))
+            return false;
+    return i == from;
+}
+
+/* Lane 0 of a vector that has nothing else, in all lanes, by intrinsics, each of which leaves fast selection alone: of a
+ * number that has just been loaded.  NULL: it is none, or the block is so short that a shuffle takes little along. */
+static LLVMValueRef loaded_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
+{
+    LLVMTypeRef type = widen(LLVMTypeOf(v), lanes);
+    if (!opjit_cg_compares(f, opjit_cg_bits(v), lanes) || !LLVMIsALoadInst(v) ||
+        LLVMGetInstructionParent(v) != LLVMGetInsertBlock(f->b) || !is_near_end(f, v) || is_near_end(f, NULL))
+        return NULL;
+    LLVMValueRef one[CG_MAX_LANES];
+    for (uint32_t i = 0; i < lanes; i++)
+        one[i] = LLVMConstInt(f->type.i1, i == 0, 0);
+    LLVMValueRef first = opjit_cg_load_where(f, LLVMGetOperand(v, 0), LLVMConstVector(one, lanes), LLVMGetPoison(type),
+                                             LLVMGetAlignment(v));
+    return f->cpu->repeat(f, first);
+}
+
 LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
@@ -94,6 +126,9 @@ LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
         return v;
     if (LLVMIsConstant(v))
         return repeat(v, lanes);
+    LLVMValueRef loaded = loaded_splat(f, v, lanes);
+    if (loaded)
+        return loaded;
     LLVMValueRef none = LLVMGetPoison(widen(t, lanes));
     LLVMValueRef one = LLVMBuildInsertElement(f->b, none, v, LLVMConstInt(f->type.i32, 0, 0), "");
     return LLVMBuildShuffleVector(f->b, one, none, LLVMConstNull(widen(f->type.i32, lanes)), "");

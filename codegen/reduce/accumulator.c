@@ -398,6 +398,7 @@ static uint32_t make_whole(cg_func *f, const ir_node *acc, const cg_acc *a, LLVM
     if (f->peak || f->cpu->grid || cg_acc_is_arg(acc) || width >= part || cg_acc_bits(a) < 32 || !LLVMIsConstant(*lane))
         return width;
     const uint32_t at = (uint32_t)LLVMConstIntGetZExtValue(*lane) % part;
+    opjit_cg_next_block(f); /* what is before a shuffle leaves fast selection with it */
     e->value = among(f, acc, a, opjit_cg_as_bits(f, e->value), width, at, part);
     *lane = number(f, 64, LLVMConstIntGetZExtValue(*lane) - at);
     return part;

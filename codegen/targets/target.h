@@ -45,12 +45,12 @@ struct cg_func;
 
 /* What a GPU's threads are and do.  Everything is emitted at the position of the function's builder. */
 typedef struct cg_grid {
-    unsigned global, constant, shared;             /* address spaces; constant: of data in the module */
-    LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
+    unsigned global, constant, shared;         /* address spaces; constant: of data in the module */
+    LLVMValueRef (*thread)(struct cg_func *f); /* its number in its block, and its block's: i32 */
     LLVMValueRef (*block)(struct cg_func *f);
     /* the i32 v of thread `lane` of the team */
     LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane);
-    void (*sync)(struct cg_func *f);               /* a barrier of the team's threads */
+    void (*sync)(struct cg_func *f); /* a barrier of the team's threads */
     /* makes fn a kernel with blocks of that many threads */
     void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
     /* Makes what a driver loads from LLVM's object; NULL: the driver takes text. */
@@ -87,16 +87,24 @@ typedef struct cg_target {
     /* y, a constant that lies at the address, in the lanes in which x is not greater than it (max; else not less), else
      * x; lanes of NaN stay. */
     LLVMValueRef (*limit)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address);
+    /* Whether there are intrinsics for such vectors, too; NULL: no.  They are: whether x and y compare that way, as
+     * lanes of i1; lane 0 in all lanes; y where it is a NaN, else x, bit for bit; the elements at the address and every
+     * `step` elements after it, in the lanes of the mask, in the other lanes 0. */
+    bool (*compares)(const rt_target *target, uint32_t bits, uint32_t lanes);
+    LLVMValueRef (*compare)(struct cg_func *f, LLVMRealPredicate how, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*repeat)(struct cg_func *f, LLVMValueRef v);
+    LLVMValueRef (*unless_nan)(struct cg_func *f, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool by_page;      /* code addresses constants by their place in a page */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
     /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another
      * compiler's input.  Only one compile runs at a time, and pack may ask for it to be repeated. */
     bool fresh;
-    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: no such stores */
-    uint32_t (*vscale)(const rt_target *target);   /* minimum length of vectors whose length the machine chooses, in
+    const char *fence;                           /* intrinsic that orders non-temporal stores; NULL: no such stores */
+    uint32_t (*vscale)(const rt_target *target); /* minimum length of vectors whose length the machine chooses, in
                                                       units of 128 bits; NULL: there are no such vectors */
-    const cg_grid *grid; /* NULL: a CPU */
+    const cg_grid *grid;                         /* NULL: a CPU */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,

@@ -57,9 +57,9 @@ static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
         return NULL;
     if (op == IR_DOT4_US && has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI)) {
         LLVMTypeRef type = opjit_cg_int(f, 8, 4 * lanes);
-        return opjit_cg_call_plain(f, bytes[width], 3,
-                                   (LLVMValueRef[]){ a[0], LLVMBuildBitCast(f->b, a[1], type, ""),
-                                                     LLVMBuildBitCast(f->b, a[2], type, "") });
+        return opjit_cg_call_plain(
+            f, bytes[width], 3,
+            (LLVMValueRef[]){ a[0], LLVMBuildBitCast(f->b, a[1], type, ""), LLVMBuildBitCast(f->b, a[2], type, "") });
     }
     LLVMTypeRef type = opjit_cg_int(f, 16, 2 * lanes);
     LLVMValueRef x = LLVMBuildBitCast(f->b, a[1], type, ""), y = LLVMBuildBitCast(f->b, a[2], type, ""), sum = a[0];
@@ -98,16 +98,72 @@ static LLVMValueRef beyond(cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y)
     return whole_floats(f, x) ? opjit_cg_call_plain(f, names[opjit_cg_bits(x) == 64][max], 3, args) : NULL;
 }
 
+static LLVMValueRef lanes_where(cg_func *f, uint32_t how, LLVMValueRef x, LLVMValueRef y)
+{
+    const bool wide = opjit_cg_bits(x) == 64;
+    LLVMValueRef args[] = { x, y, opjit_cg_number(f, 32, 1, how), opjit_cg_number(f, 1, opjit_cg_lanes(x), 1),
+                            opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    return opjit_cg_call_plain(f, wide ? "llvm.x86.avx512.mask.cmp.pd.512" : "llvm.x86.avx512.mask.cmp.ps.512", 5,
+                               args);
+}
+
 static LLVMValueRef limit(cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address)
 {
     if (!whole_floats(f, x))
         return NULL;
-    const bool wide = opjit_cg_bits(x) == 64;
-    LLVMValueRef args[] = { x, y, opjit_cg_number(f, 32, 1, max ? NOT_GREATER : NOT_LESS),
-                            opjit_cg_number(f, 1, opjit_cg_lanes(x), 1), opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
-    LLVMValueRef mask =
-        opjit_cg_call_plain(f, wide ? "llvm.x86.avx512.mask.cmp.pd.512" : "llvm.x86.avx512.mask.cmp.ps.512", 5, args);
-    return opjit_cg_load_where(f, address, mask, x, 64);
+    return opjit_cg_load_where(f, address, lanes_where(f, max ? NOT_GREATER : NOT_LESS, x, y), x, 64);
+}
+
+static bool compares(const rt_target *t, uint32_t bits, uint32_t lanes)
+{
+    return has_avx512(t) && rt_target_has(t, RT_X86_AVX512DQ) && bits >= 32 && lanes * bits == 512;
+}
+
+static LLVMValueRef compare(cg_func *f, LLVMRealPredicate how, LLVMValueRef x, LLVMValueRef y)
+{
+    static const uint32_t quiet[] = {
+        [LLVMRealOEQ] = 0x00, [LLVMRealOLT] = 0x11, [LLVMRealOLE] = 0x12, [LLVMRealUNO] = 0x03, [LLVMRealUNE] = 0x04
+    };
+    return lanes_where(f, quiet[how], x, y);
+}
+
+static LLVMValueRef repeat(cg_func *f, LLVMValueRef v)
+{
+    static const char *const names[2][2] = { { "llvm.x86.avx512.permvar.si.512", "llvm.x86.avx512.permvar.sf.512" },
+                                             { "llvm.x86.avx512.permvar.di.512", "llvm.x86.avx512.permvar.df.512" } };
+    const uint32_t bits = opjit_cg_bits(v), lanes = opjit_cg_lanes(v);
+    LLVMValueRef args[] = { v, opjit_cg_number(f, bits, lanes, 0) };
+    return opjit_cg_call_plain(f, names[bits == 64][LLVMTypeOf(v) != opjit_cg_int(f, bits, lanes)], 2, args);
+}
+
+/* Of the kinds of number that a table has an answer for, those of a NaN are "the second operand". */
+static LLVMValueRef unless_nan(cg_func *f, LLVMValueRef x, LLVMValueRef y)
+{
+    enum { NAN_KINDS = 0x11 };
+    const uint32_t lanes = opjit_cg_lanes(x), bits = opjit_cg_bits(x);
+    if (!whole_floats(f, x))
+        return NULL;
+    LLVMValueRef args[] = { x,
+                            y,
+                            opjit_cg_kept(f, opjit_cg_number(f, bits, lanes, NAN_KINDS)),
+                            opjit_cg_number(f, 32, 1, 0),
+                            opjit_cg_number(f, lanes, 1, UINT64_MAX),
+                            opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    return opjit_cg_call_plain(
+        f, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512", 6, args);
+}
+
+/* Offsets are of 32 bits. */
+static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask)
+{
+    const uint32_t lanes = opjit_cg_lanes(mask);
+    if (!has_avx512(f->target) || (type != opjit_cg_int(f, 32, 16) && type != opjit_cg_int(f, 64, 8)) ||
+        step > INT32_MAX / 16 || step < -(INT32_MAX / 16))
+        return NULL;
+    LLVMValueRef args[] = { LLVMConstNull(type), address, opjit_cg_kept(f, opjit_cg_iota(f, 32, lanes, 0, step)), mask,
+                            opjit_cg_number(f, 32, 1, lanes == 16 ? 4 : 8) };
+    return opjit_cg_call_plain(
+        f, lanes == 16 ? "llvm.x86.avx512.mask.gather.dpi.512" : "llvm.x86.avx512.mask.gather.dpq.512", 5, args);
 }
 
 static const cg_legal legal[] = {
@@ -135,6 +191,11 @@ const cg_target opjit_cg_target_x86 = {
     .permute = permute,
     .beyond = beyond,
     .limit = limit,
+    .compares = compares,
+    .compare = compare,
+    .repeat = repeat,
+    .unless_nan = unless_nan,
+    .gather = gather,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };
