@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_window.c - finds sums of products one factor of which is read through windows: its elements depend on
  * coordinates of the result and on digits of k only by p * stride + t * dilation, whatever else they are (padding,
- * casts), and the other factor moves with one other coordinate.  Part of place; decides the sizes of blocks, on which
- * no bit depends. */
+ * casts), and the other factor moves with one other coordinate.  Part of place. */
 #include "ir/passes/contraction_window.h"
-
-#include <math.h>
 
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
     LEAST_LINE = 2,            /* positions */
-    MOST_ROWS = 256,           /* of a block */
-    MOST_CLASSES = 16,         /* of both axes: each is a nest of loops */
-    MOST_BYTES = 8 << 20,      /* of scratch */
-    ENOUGH_BLOCKS = 8,         /* for threads, */
-    LEAST_POSITIONS = 256,     /* but not blocks of fewer than so many */
-    MUCH_WORK = 1 << 20,       /* products: two blocks, not one, */
-    MORE_TILES = 8,            /* of lines, where that is at most one tile more in so many, */
-    LEAST_ROWS = 64,           /* or of so many rows */
-    MOST_TRIED = 32,           /* numbers of lines of a block */
-    PARTS = 4,                 /* totals may take one of so many parts of the second cache */
-    TILE_ROWS = 8,             /* sums that are held, in rows and vectors */
-    TILE_ROWS_OF_16 = 6,       /* where there are 16 vector registers */
-    TILE_VECTORS = 2,
-    LEAST_TILE = 4, /* positions */
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
@@ -232,9 +215,9 @@ static bool find_windows(window *w)
         w->gathers = w->gathers || (x->stride > 1 && x->taps > 1 && x->dilation != 1);
         x->classes = x->stride < x->taps ? x->stride : x->taps;
         x->reach = x->stride == 1 ? (x->taps - 1) * x->dilation : (x->taps - 1) / x->stride;
-        w->gathers = w->gathers || x->classes > MOST_CLASSES || x->reach > INT32_MAX;
+        w->gathers = w->gathers || x->classes > WINDOW_CLASSES || x->reach > INT32_MAX;
     }
-    w->gathers = w->gathers || w->axis[0].classes * w->axis[1].classes > MOST_CLASSES;
+    w->gathers = w->gathers || w->axis[0].classes * w->axis[1].classes > WINDOW_CLASSES;
     for (uint32_t a = 0; a < WINDOW_AXES && w->gathers; a++) {
         w->axis[a].classes = 1;
         w->axis[a].reach = 0;
@@ -242,181 +225,7 @@ static bool find_windows(window *w)
     return seen.nodes != NULL;
 }
 
-/* --- sizes -------------------------------------------------------------------------------------------------------- */
-
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
-/* Blocks of k are whole values of digit 0.  The order of integers' sums means nothing. */
-static bool set_depth(window *w)
-{
-    const int64_t depth = w->depth = w->digits[0].divide, most = w->c.def.block;
-    const bool whole = w->c.length <= most;
-    w->most = ir_is_float((ir_type)w->c.def.type) || depth > most ? most : most / depth * depth;
-    w->channels = w->digits[0].axis >= 0 ? 1 : whole ? w->digits[0].size : w->most / depth;
-    if (!whole && (w->digits[0].axis >= 0 || w->most % depth != 0))
-        return false;
-    w->free = 1;
-    for (uint32_t d = 1; d < w->digit_count; d++)
-        w->free *= w->digits[d].axis < 0 ? w->digits[d].size : 1;
-    w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
-    w->bare =
-        w->values[WINDOW_CONDITION] == 0 && !w->gathers && w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
-    ir_ref element = w->probed;
-    while (ir_at(w->c.f, element)->op == IR_CAST)
-        element = ir_operand(w->c.f, element, 0);
-    w->of_memory = ir_at(w->c.f, element)->op == IR_LOAD || (w->bytes > 0 && w->flat_bytes);
-    return true;
-}
-
-/* What depends on how many lines of positions a block has. */
-static void set_lines(window *w, int64_t lines)
-{
-    const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
-    w->blocks = up(w->axis[0].size, lines);
-    w->block = up(w->axis[0].size, w->blocks);
-    w->blocks = up(w->axis[0].size, w->block);
-    w->tiles = up((w->block - 1) * w->pitch + w->axis[1].size, columns);
-    w->plane = w->tiles * columns + w->axis[0].reach * w->pitch + w->axis[1].reach;
-    w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
-              w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
-    if (!w->flat)
-        w->plane = up(w->plane, w->pitch) * w->pitch;
-}
-
-/* About how long the block's stage takes, in steps of sums and elements that are copied. */
-static double cost_of(const window *w)
-{
-    enum { COPIED = 6, PACKED = 2 }; /* steps that take as long as an element of the copy, and of the other factor */
-    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const double taps = (double)w->depth;
-    const double steps = (double)(w->tiles * w->c.side[CONTRACT_COLUMNS].tile * rows->block) * taps;
-    const double copied = (double)w->slots * (double)w->plane * COPIED;
-    return (double)w->blocks * (steps + copied + (double)rows->block * taps * PACKED);
-}
-
-/* Lines of positions: as many as fit, fewer where there would be few iterations, and of those the best half. */
-static void choose_lines(window *w, int64_t most, int64_t others)
-{
-    most = most < 1 ? 1 : most > w->axis[0].size ? w->axis[0].size : most;
-    while (most > 1 && others * up(w->axis[0].size, most) < ENOUGH_BLOCKS && most * w->pitch >= 2 * LEAST_POSITIONS)
-        most--;
-    int64_t best = most;
-    double least = INFINITY;
-    for (int64_t lines = most; lines > most / 2 && lines > most - MOST_TRIED; lines--) {
-        set_lines(w, lines);
-        if (cost_of(w) < least) {
-            least = cost_of(w);
-            best = lines;
-        }
-    }
-    set_lines(w, best);
-}
-
-static void choose_rows(window *w, const rt_target *target)
-{
-    contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-    const int64_t most = few ? TILE_ROWS_OF_16 : TILE_ROWS;
-    rows->tile = w->group < most ? w->group : most;
-    for (int64_t r = most; r > most / 2; r--)
-        if (up(w->group, r) * r < up(w->group, rows->tile) * rows->tile)
-            rows->tile = r;
-}
-
-/* Positions of a tile, of so many in all: two vectors, one, or a fraction of one. */
-static int64_t tile_of(int64_t positions, int64_t lanes)
-{
-    int64_t tile = TILE_VECTORS * lanes;
-    while (tile > LEAST_TILE && tile > lanes / 2 && tile / 2 >= positions)
-        tile /= 2;
-    return tile;
-}
-
-/* Two blocks where a single one is much work, for threads: of lines, or, where these would have more tiles than all
- * together, of rows, which both copy what windows read. */
-static void halve(window *w)
-{
-    contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const double positions = (double)w->axis[0].size * (double)w->axis[1].size;
-    const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile, tiles = w->tiles;
-    if (w->c.batch * w->groups * rows->blocks * w->blocks > 1 ||
-        (double)w->group * positions * (double)w->c.length < MUCH_WORK)
-        return;
-    set_lines(w, up(w->axis[0].size, 2));
-    if (w->blocks == 2 && 2 * w->tiles <= tiles + tiles / MORE_TILES)
-        return;
-    set_lines(w, w->axis[0].size);
-    if (half < LEAST_ROWS || half >= w->group)
-        return;
-    rows->block = half;
-    rows->blocks = up(w->group, half);
-}
-
-/* Rows in tiles and blocks; positions so that totals fit their part of the second cache. */
-static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
-{
-    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
-    const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
-    int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
-    w->pitch = w->axis[1].size + w->axis[1].reach;
-    columns->tile = given != NULL ? given->columns : tile_of((w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes);
-    if (given != NULL) {
-        rows->tile = given->rows;
-        most = given->block_rows;
-    } else {
-        choose_rows(w, target);
-    }
-    const int64_t fit = w->groups > 1 ? up(w->group, rows->tile) : most / rows->tile > 0 ? most / rows->tile : 1;
-    rows->size = w->group;
-    rows->blocks = up(up(w->group, rows->tile), fit);
-    rows->block = up(up(w->group, rows->tile), rows->blocks) * rows->tile;
-    rows->blocks = up(w->group, rows->block);
-    if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
-        return false;
-    const int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
-    if (w->alone)
-        opjit_ir_window_alone_sizes(w, given, lanes);
-    else if (given != NULL)
-        set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
-    else
-        choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
-    if (given == NULL && !w->alone)
-        halve(w);
-    const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
-    const double totals = w->alone ? (double)w->totals : (double)(w->tiles * columns->tile);
-    const double bytes = (copied + (double)rows->block * totals) * (double)size;
-    return bytes <= MOST_BYTES;
-}
-
-/* Dilated taps get planes of their own, without what lies between them. */
-static bool set_apart(window *w)
-{
-    bool any = false;
-    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
-        window_axis *x = &w->axis[a];
-        x->apart = x->stride == 1 && x->dilation > 1 && x->taps > 1 && x->taps <= MOST_CLASSES;
-        x->classes = x->apart ? x->taps : x->classes;
-        x->reach = x->apart ? 0 : x->reach;
-        any = any || x->apart;
-    }
-    w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
-    return any && w->axis[0].classes * w->axis[1].classes <= MOST_CLASSES;
-}
-
-/* Sizes, with taps in one plane or in planes of their own. */
-static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
-{
-    window apart = *w;
-    const bool fits = choose_form(w, given, lanes, target);
-    if (w->alone || w->single || w->gathers || !set_apart(&apart) || !choose_form(&apart, given, lanes, target) ||
-        (fits && cost_of(w) <= cost_of(&apart)))
-        return fits;
-    *w = apart;
-    return true;
-}
+/* --- the shape ---------------------------------------------------------------------------------------------------- */
 
 /* Whether the factor is constants that a product of matrices keeps a copy of: two coordinates that it moves with
  * (directions and gates of a recurrent network) are then no reason to copy them at each call. */
@@ -476,12 +285,12 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     if (!pays(&w, given))
         return false;
     const bool words = !single && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
-    if (!set_depth(&w))
+    if (!opjit_ir_window_set_depth(&w))
         return false;
     w.alone = !w.gathers && !words && opjit_ir_window_is_alone(&w);
     if ((w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers)) || (single && w.alone))
         return false;
-    if (!choose_sizes(&w, given, lanes, target))
+    if (!opjit_ir_window_choose_sizes(&w, given, lanes, target))
         return false;
     if (!words)
         opjit_ir_window_find_direct(&w, other);

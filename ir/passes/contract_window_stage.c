@@ -15,7 +15,7 @@ enum {
     APART = 16,     /* elements behind a row of sums and of k: they are not all in one set of a cache */
     MOST_LOOPS = 31, /* beside the stage's own: rule V16 */
     MOST_TAPS = 9,   /* whose steps a tile spells out, */
-    FEW_TILES = 6    /* of rows, for which putting taps side by side would take too large a part of the time */
+    FEW_TILES = 16   /* of rows, for which putting taps side by side would take too large a part of the time */
 };
 
 static uint32_t scratch_of_bytes(window *w, int64_t rows, int64_t columns)

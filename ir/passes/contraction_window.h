@@ -9,6 +9,7 @@
 #include "ir/passes/contraction.h"
 
 enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
+enum { WINDOW_CLASSES = 16 /* of both axes: each is a nest of loops */ };
 
 /* A digit of k, size values of k / divide.  Number 0 is the highest. */
 typedef struct window_digit {
@@ -55,7 +56,7 @@ typedef struct window {
     bool of_memory;                /* the windows' factor is elements that are loaded, widened at most */
     bool flat;                     /* and the copy of whole lines of memory is one line */
     bool lies_well;                /* tiles read the other factor as it lies, by `direct` */
-    int64_t pitch;                 /* of a row of positions */
+    int64_t pitch;                 /* of a row of positions; rows share zeros at their ends */
     int64_t block, blocks;         /* rows of positions of an iteration */
     int64_t free;                  /* values of the digits without axis, but for digit 0 */
     int64_t slots;                 /* planes of the copy for a value of digit 0: so many for each class */
@@ -77,6 +78,10 @@ typedef struct window {
 bool opjit_ir_window_find_digits(window *w, ir_ref pair, ir_ref k);
 /* Enters what replaces k and quotients of it, where its digits have these values. */
 void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map);
+/* contract_window_sizes.c: blocks of k, and what each has; false: it can't be made in blocks. */
+bool opjit_ir_window_set_depth(window *w);
+/* Sizes, with taps in one plane or in planes of their own; false: too much scratch. */
+bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 /* contract_window_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_window_write(window *w, block *stages);
 /* contract_window_alone.c: whether each row of the result has windows of its own, of a few taps and nothing else
