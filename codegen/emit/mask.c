@@ -277,7 +277,7 @@ void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef
 
 bool opjit_cg_is_rest(const cg_func *f)
 {
-    return f->piece->tail && f->piece->first > 0 && LLVMIsConstant(f->piece->mask);
+    return f->piece->tail && f->piece->first > 0 && first_lanes(f->piece->mask) == f->piece->first;
 }
 
 LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef mask, LLVMValueRef other,

@@ -125,8 +125,9 @@ static void finish(built *b)
     }
     b->c.op = (DML_OPERATOR_DESC){ p->type, &b->c.desc };
     if (p->type == OPJIT_OPERATOR_SCATTER_REDUCE) {
+        const uint32_t function = (uint32_t)DML_REDUCE_FUNCTION_MAX + (uint32_t)b->mode; /* a mode may be any number */
         b->c.desc.scatter_reduce = (OPJIT_SCATTER_REDUCE_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], p->a[0],
-                                                                         DML_REDUCE_FUNCTION_MAX + b->mode };
+                                                                         (DML_REDUCE_FUNCTION)function };
         return;
     }
     switch (p->type) {
