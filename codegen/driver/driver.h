@@ -117,8 +117,8 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uin
 /* LLVM's emission; true: it failed. */
 bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module,
                         LLVMCodeGenFileType type, char **text, LLVMMemoryBufferRef *out);
-/* llvm_module.c.  CANCELLED if another thread has cancelled the job: asked before each step that may take long, since no
- * step can be interrupted. */
+/* llvm_module.c.  CANCELLED if another thread has cancelled the job: asked before each step that may take long, since
+ * no step can be interrupted. */
 opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error);
 /* llvm_module.c: a module that is being made, and the object of it. */
 typedef struct cg_llvm {

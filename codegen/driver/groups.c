@@ -8,11 +8,9 @@
 #include <stdlib.h>
 
 enum {
-    GROUP = 16,       /* codes: their compile takes many times what a module takes by itself */
-    FIRST = 1,        /* codes of the first group: a pool starts its threads after the first piece of a run */
-    LARGE = 24,       /* codes from which on there are groups */
-    CODE_LINE = 64,   /* what code and constants are aligned to, */
-    CODE_PAGE = 4096, /* and where addresses are built of pages */
+    GROUP = 16, /* codes: their compile takes many times what a module takes by itself */
+    FIRST = 1,  /* codes of the first group: a pool starts its threads after the first piece of a run */
+    LARGE = 24, /* codes from which on there are groups */
 };
 
 /* One group. */
@@ -147,11 +145,12 @@ static opjit_status take(const groups *g, const part *p, uint64_t align, codegen
 
 static opjit_status put_together(const groups *g, codegen_result *out, opjit_error *error)
 {
-    const uint64_t align = g->request->target->arch == RT_ARCH_AARCH64 ? CODE_PAGE : CODE_LINE;
+    const uint64_t align = opjit_cg_target_find(g->request->target->arch)->by_page ? CG_PAGE : CG_LINE;
     for (uint32_t i = 0; i < g->count; i++) {
         const part *p = &g->parts[i];
         if (!p->made)
-            return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {executor} did not run all groups of stages");
+            return opjit_rt_refuse(error, OPJIT_CANCELLED,
+                                   "{!argument}the {executor} did not run all groups of stages");
         if (p->status != OPJIT_OK) {
             opjit_rt_error_copy(error, &p->error);
             return p->status;

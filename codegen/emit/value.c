@@ -103,8 +103,9 @@ static bool is_near_end(const cg_func *f, LLVMValueRef from)
     return i == from;
 }
 
-/* Lane 0 of a vector that has nothing else, in all lanes, by intrinsics, each of which leaves fast selection alone: of a
- * number that has just been loaded.  NULL: it is none, or the block is so short that a shuffle takes little along. */
+/* Lane 0 of a vector that has nothing else, in all lanes, by intrinsics, each of which leaves fast selection alone:
+ * of a number that has just been loaded.  NULL: it is none, or the block is so short that a shuffle takes little
+ * along. */
 static LLVMValueRef loaded_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
 {
     LLVMTypeRef type = widen(LLVMTypeOf(v), lanes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - makes one flat, position-independent piece of an object file in memory: code first, constants after it,
- * every section at a multiple of 64 bytes, all relocations applied.  Refuses undefined symbols other than those that the
- * caller has a place for, writable data and any relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */
+ * every section at a multiple of 64 bytes, all relocations applied.  Refuses undefined symbols other than those that
+ * the caller has a place for, writable data and any relocation that would need an address.  Nothing in the file is
+ * trusted: every offset and size is checked. */
 #include "codegen/object/link.h"
 
 #include "codegen/object/reloc.h"

@@ -174,7 +174,8 @@ static opjit_status make(onnx_import *m, onnx_call *c)
     for (uint32_t i = 0; i < c->input_count; i++)
         if (c->inputs[i] != NULL && c->inputs[i]->type >= ONNX_SEQUENCE)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u is no tensor, but %s", i,
-                                     c->inputs[i]->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without one");
+                                     c->inputs[i]->type == ONNX_SEQUENCE ? "a sequence"
+                                                                         : "an optional value without one");
     if (is_constant_call(c))
         return opjit_onnx_fold(m, c);
     return c->row->make(m, c);

@@ -172,7 +172,8 @@ static opjit_status transformed(onnx_import *m, const onnx_call *c, opjit_tensor
         return OPJIT_OK;
     }
     if (!opjit_onnx_text_is(m, c, "post_transform", "SOFTMAX", "NONE"))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute post_transform: NONE, LOGISTIC, SOFTMAX are taken");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "attribute post_transform: NONE, LOGISTIC, SOFTMAX are taken");
     *scores = opjit_graph_softmax(m->graph, *scores, 1);
     return OPJIT_OK;
 }
@@ -233,8 +234,10 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
     const onnx_attribute *const keys = opjit_onnx_attribute(m, c, "keys_int64s");
     const onnx_attribute *const values = opjit_onnx_attribute(m, c, "values_int64s");
     const int64_t otherwise = opjit_onnx_int(m, c, "default_int64", -1);
-    if (c->inputs[0]->type != ONNX_INT64 || keys == NULL || keys->ints == NULL || values == NULL || values->ints == NULL)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "labels that are no integers, or keys of others, are not taken");
+    if (c->inputs[0]->type != ONNX_INT64 || keys == NULL || keys->ints == NULL || values == NULL ||
+        values->ints == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "labels that are no integers, or keys of others, are not taken");
     if (keys->count != values->count || keys->count == 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u keys, but %u values", keys->count, values->count);
     int64_t least = keys->ints[0], most = keys->ints[0];
@@ -244,8 +247,8 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
     }
     const uint64_t room = FEW + FOR_EACH * (uint64_t)keys->count;
     if ((uint64_t)most - (uint64_t)least >= room)
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u keys from %lld to %lld, must be less than %llu apart", keys->count,
-                                 (long long)least, (long long)most, (unsigned long long)room);
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u keys from %lld to %lld, must be less than %llu apart",
+                                 keys->count, (long long)least, (long long)most, (unsigned long long)room);
     const uint64_t size = (uint64_t)most - (uint64_t)least + 3; /* one at each end for all others */
     int64_t *const table = opjit_onnx_memory(m, size * sizeof *table);
     if (table == NULL)

@@ -35,8 +35,9 @@ static opjit_status check_elements(onnx_import *m, const onnx_call *c, uint32_t 
 {
     const onnx_value *const x = c->inputs[0], *const at = c->inputs[1], *const updates = c->inputs[2];
     if (at->rank != x->rank || updates->rank != x->rank)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "indices and updates of %u and %u dimensions, must be %u",
-                                 at->rank, updates->rank, x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "indices and updates of %u and %u dimensions, must be %u", at->rank,
+                                 updates->rank, x->rank);
     for (uint32_t d = 0; d < x->rank; d++)
         if (updates->dims[d] != at->dims[d] || (d != axis && at->dims[d] > x->dims[d]))
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,

@@ -130,8 +130,8 @@ static void rounds_of(op_lowering *l, const ir_ref *before, ir_ref block, uint32
         round_of(l, words, r);
 }
 
-/* The words of all blocks: a row for each of the four.  Written as trees, expressions of all rounds would be long: after
- * half of them each word is a definition. */
+/* The words of all blocks: a row for each of the four.  Written as trees, expressions of all rounds would be long:
+ * after half of them each word is a definition. */
 static ir_ref lower_blocks(op_lowering *l, uint64_t blocks)
 {
     const fe_tensor line = { .rank = 1, .sizes = { blocks } }, rows = { .rank = 2, .sizes = { COUNTER_WORDS, blocks } };

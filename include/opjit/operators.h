@@ -9,8 +9,9 @@
 #include <opjit/dml.h>
 
 /* Output = Input; then, in row-major order of the indices, the element at each index's coordinates, with the index in
- * place of the coordinate on Axis, becomes f(element, update): DML_REDUCE_FUNCTION_SUM, _MULTIPLY, _MIN or _MAX.  FLOAT16
- * is rounded at each step.  Indices mean what SCATTER_ELEMENTS takes them for, and so do all fields and sizes. */
+ * place of the coordinate on Axis, becomes f(element, update): DML_REDUCE_FUNCTION_SUM, _MULTIPLY, _MIN or _MAX.
+ * FLOAT16 is rounded at each step.  Indices mean what SCATTER_ELEMENTS takes them for, and so do all fields and
+ * sizes. */
 #define OPJIT_OPERATOR_SCATTER_REDUCE ((DML_OPERATOR_TYPE)255)
 typedef struct OPJIT_SCATTER_REDUCE_OPERATOR_DESC {
     const DML_TENSOR_DESC *InputTensor;

@@ -10,7 +10,8 @@ enum {
     TILE_ELEMENTS = 4096, /* of a row in an iteration of the stage */
 };
 
-/* The expression for each row of a value that is select(row == 0, e0, select(row == 1, e1, … e)); false: another form. */
+/* The expression for each row of a value that is select(row == 0, e0, select(row == 1, e1, … e)); false: another
+ * form. */
 static bool list_arms(const ir_func *f, ir_ref value, ir_ref row, uint32_t count, ir_ref *out)
 {
     for (uint32_t i = 0; i + 1 < count; i++) {

@@ -28,20 +28,6 @@ static void copy(const ref_tensor *in, const void *from, const ref_tensor *out, 
     }
 }
 
-void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
-{
-    const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
-    const ref_tensor updates = ref_tensor_of(desc->UpdatesTensor), out = ref_tensor_of(desc->OutputTensor);
-    copy(&in, inputs[0], &out, outputs[0]);
-    for (uint64_t e = 0; e < ref_tensor_elements(&indices); e++) {
-        uint32_t c[8];
-        ref_tensor_coordinates(&indices, e, c);
-        const uint64_t value = ref_get(&updates, inputs[2], c);
-        c[desc->Axis] = place_of(&indices, ref_get(&indices, inputs[1], c), out.sizes[desc->Axis]);
-        ref_set(&out, outputs[0], c, value);
-    }
-}
-
 static uint64_t combined_floats(DML_TENSOR_DATA_TYPE type, DML_REDUCE_FUNCTION function, uint64_t a, uint64_t b)
 {
     const double x = ref_real(type, a), y = ref_real(type, b);
@@ -81,7 +67,9 @@ static uint64_t combined(DML_TENSOR_DATA_TYPE type, DML_REDUCE_FUNCTION function
     }
 }
 
-void ref_scatter_reduce(const OPJIT_SCATTER_REDUCE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+/* Updates one after the other, each at its index's place along the axis; function NULL: it replaces the element. */
+static void scatter_along(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, const DML_REDUCE_FUNCTION *function,
+                          ref_inputs inputs, ref_outputs outputs)
 {
     const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
     const ref_tensor updates = ref_tensor_of(desc->UpdatesTensor), out = ref_tensor_of(desc->OutputTensor);
@@ -89,10 +77,24 @@ void ref_scatter_reduce(const OPJIT_SCATTER_REDUCE_OPERATOR_DESC *desc, ref_inpu
     for (uint64_t e = 0; e < ref_tensor_elements(&indices); e++) {
         uint32_t c[8];
         ref_tensor_coordinates(&indices, e, c);
-        const uint64_t value = ref_get(&updates, inputs[2], c);
+        uint64_t value = ref_get(&updates, inputs[2], c);
         c[desc->Axis] = place_of(&indices, ref_get(&indices, inputs[1], c), out.sizes[desc->Axis]);
-        ref_set(&out, outputs[0], c, combined(in.dtype, desc->Function, ref_get(&out, outputs[0], c), value));
+        if (function != NULL)
+            value = combined(in.dtype, *function, ref_get(&out, outputs[0], c), value);
+        ref_set(&out, outputs[0], c, value);
     }
+}
+
+void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    scatter_along(desc, NULL, inputs, outputs);
+}
+
+void ref_scatter_reduce(const OPJIT_SCATTER_REDUCE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const DML_SCATTER_ELEMENTS_OPERATOR_DESC same = { desc->InputTensor, desc->IndicesTensor, desc->UpdatesTensor,
+                                                      desc->OutputTensor, desc->Axis };
+    scatter_along(&same, &desc->Function, inputs, outputs);
 }
 
 void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
