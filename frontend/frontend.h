@@ -167,6 +167,9 @@ void opjit_fe_graph_free(fe_graph *graph);
 /* Fills the tensors of buffers in, and checks that what edges carry fits. */
 opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error);
 uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out); /* and the same hash for the same key */
+/* What the kernel knows of the address of a bound constant: nothing, where the target reads at any as fast, so that one
+ * which the caller lends has to lie nowhere in particular. */
+uint32_t opjit_fe_constant_align(const fe_graph *graph, const fe_buffer *constant, const rt_target *target);
 /* What finish does for one edge, for those that no output depends on. */
 void opjit_fe_graph_add_reader(fe_buffer *buffer, const fe_tensor *reader);
 opjit_status opjit_fe_graph_check_edge(const fe_node *from, uint32_t output, const fe_node *to, uint32_t input,

@@ -32,6 +32,9 @@ LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a); /* address of lane 
 LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0);
 /* Known, in bytes, of lane 0, at most a cache line. */
 uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a);
+/* Of every element: its size, or less where that of the tensor's memory is less. */
+uint32_t opjit_cg_element_alignment(const cg_func *f, const cg_access *a);
+/* align: where element_alignment is the element's size; else it is that. */
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes,
                                    uint32_t align);
 /* Adds i64 values; NULL is 0. */

@@ -248,10 +248,10 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t align)
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, lanes);
-    const uint32_t words = a->bits * lanes / 32;
+    const uint32_t words = a->bits * lanes / 32, least = opjit_cg_element_alignment(f, a);
     const bool as_words =
         f->cpu->grid && words > 1 && align >= 4 * words; /* one instruction, whatever the elements are */
     LLVMValueRef v = LLVMBuildLoad2(f->b, as_words ? opjit_cg_int(f, 32, words) : type, pointer, "");
-    LLVMSetAlignment(v, align);
+    LLVMSetAlignment(v, least < a->bits / 8 ? least : align);
     return as_words ? LLVMBuildBitCast(f->b, v, type, "") : v;
 }

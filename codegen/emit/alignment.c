@@ -49,6 +49,12 @@ static uint32_t base_alignment(const cg_func *f, const ir_tensor *t)
     return t->align > least ? t->align : least;
 }
 
+uint32_t opjit_cg_element_alignment(const cg_func *f, const cg_access *a)
+{
+    const uint32_t size = a->bits / 8, align = base_alignment(f, &f->ir->tensors[opjit_ir_root(f->ir, a->tensor)]);
+    return align != 0 && align < size ? align : size;
+}
+
 /* The known alignment in bytes of lane 0 of `lanes`, at most a cache line. */
 static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint32_t lanes)
 {
@@ -56,6 +62,8 @@ static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
     uint32_t base = base_alignment(f, t) ? base_alignment(f, t) : size;
+    if (opjit_cg_element_alignment(f, a) < size)
+        return opjit_cg_element_alignment(f, a);
     if (is_at_line(with, a, IR_LINE / size))
         return IR_LINE;
     if (lanes > 1 && is_at_line(with, a, lanes))

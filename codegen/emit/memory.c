@@ -109,7 +109,7 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
 static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, LLVMValueRef mask)
 {
     LLVMValueRef zeros = LLVMConstNull(opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)));
-    return opjit_cg_load_where(f, pointer, mask, zeros, a->bits / 8);
+    return opjit_cg_load_where(f, pointer, mask, zeros, opjit_cg_element_alignment(f, a));
 }
 
 static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)

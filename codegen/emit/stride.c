@@ -14,7 +14,7 @@ LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef po
     for (uint32_t i = 0; i < lanes; i++)
         mask[i] = opjit_cg_number(f, 1, 1, i < most);
     return opjit_cg_load_where(f, pointer, LLVMConstVector(mask, lanes), LLVMConstNull(opjit_cg_int(f, a->bits, lanes)),
-                               a->bits / 8);
+                               opjit_cg_element_alignment(f, a));
 }
 
 /* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */

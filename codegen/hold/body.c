@@ -210,6 +210,7 @@ static uint32_t lanes_of(const maker *m, uint32_t loops)
     return 1;
 }
 
+/* What a tile reads may be a constant that lies anywhere, where that makes no difference to the machine. */
 static LLVMValueRef access_memory(maker *m, LLVMValueRef pointer, ir_type type, uint32_t lanes, LLVMValueRef value)
 {
     cg_func *f = m->f;
@@ -217,7 +218,7 @@ static LLVMValueRef access_memory(maker *m, LLVMValueRef pointer, ir_type type, 
     if (value && (type == IR_F32 || type == IR_F64))
         value = opjit_cg_as_float(f, value);
     LLVMValueRef v = value ? LLVMBuildStore(f->b, value, pointer) : LLVMBuildLoad2(f->b, as, pointer, "");
-    LLVMSetAlignment(v, opjit_ir_type_size(type));
+    LLVMSetAlignment(v, !value && rt_target_loads_anywhere(f->target) ? 1 : opjit_ir_type_size(type));
     return v;
 }
 

@@ -186,13 +186,18 @@ opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *sub
     return status;
 }
 
-/* Where the constant is to be read: in a copy that kernels with equal ones share, or where the caller lends it and
- * it is aligned, there. */
-static opjit_status place_constant(rt_core *core, const fe_buffer *constant, bool borrow, rt_constant **out_shared,
-                                   void **out, opjit_error *error)
+/* Where constant i is to be read: a small one where the base has it, a large one in a copy that kernels with equal ones
+ * share, or where the caller lends it, if the code may read it there. */
+static opjit_status place_constant(rt_core *core, const opjit_kernel *base, uint32_t i, const fe_buffer *constant,
+                                   bool borrow, rt_constant **out_shared, void **out, opjit_error *error)
 {
+    uint32_t align;
+
+    *out = opjit_rt_kernel_constant(base, i, &align);
+    if (*out != NULL)
+        return OPJIT_OK;
     *out = (void *)(uintptr_t)constant->data; /* kernels only read them */
-    if (borrow && (uintptr_t)constant->data % OPJIT_WORKSPACE_ALIGNMENT == 0)
+    if (borrow && (uintptr_t)constant->data % align == 0)
         return OPJIT_OK;
     TRY(opjit_rt_constant_share(&core->constants, constant->data, (size_t)constant->bytes, out_shared, error));
     *out = (*out_shared)->data;
@@ -216,7 +221,7 @@ static opjit_status bind_constants(const opjit_context *context, fe_graph *graph
     if (constants == NULL || shared == NULL)
         status = opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < count && status == OPJIT_OK; i++)
-        status = place_constant(core, &graph->constants[i], borrow, &shared[i], &constants[i], error);
+        status = place_constant(core, base, i, &graph->constants[i], borrow, &shared[i], &constants[i], error);
     if (status == OPJIT_OK)
         status = opjit_rt_kernel_bind(base, constants, shared, kernel, error);
     if (status != OPJIT_OK)

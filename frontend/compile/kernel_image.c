@@ -22,15 +22,15 @@ typedef struct tables {
 
 enum { STAGE_NAME = FE_NAME_SIZE + 24 }; /* NAME_v0_s1 */
 
-static void describe_buffer(const fe_tensor *t, const char *name, uint32_t role, uint32_t alias_inputs, uint32_t at,
-                            tables *out)
+static void describe_buffer(const fe_tensor *t, uint32_t align, const char *name, uint32_t role, uint32_t alias_inputs,
+                            uint32_t at, tables *out)
 {
     opjit_buffer_info *info = &out->buffers[at];
 
     info->role = role;
     info->dtype = (uint32_t)t->dtype;
     info->rank = t->rank;
-    info->align = out->launches != NULL && t->align < OPJIT_GPU_ALIGNMENT ? OPJIT_GPU_ALIGNMENT : t->align;
+    info->align = out->launches != NULL && align < OPJIT_GPU_ALIGNMENT ? OPJIT_GPU_ALIGNMENT : align;
     memcpy(info->sizes, t->sizes, sizeof info->sizes);
     memcpy(info->strides, t->strides, sizeof info->strides);
     info->bytes = t->bytes;
@@ -43,13 +43,20 @@ static void describe_buffers(const fe_unit *unit, rt_meta_source *source, tables
     const fe_graph *graph = &unit->graph;
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        describe_buffer(&graph->inputs[i].tensor, graph->inputs[i].name, OPJIT_BUFFER_INPUT, 0, at++, out);
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        describe_buffer(&graph->outputs[i].tensor, graph->outputs[i].name, OPJIT_BUFFER_OUTPUT,
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const fe_buffer *const in = &graph->inputs[i];
+        describe_buffer(&in->tensor, in->tensor.align, in->name, OPJIT_BUFFER_INPUT, 0, at++, out);
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        const fe_buffer *const made = &graph->outputs[i];
+        describe_buffer(&made->tensor, made->tensor.align, made->name, OPJIT_BUFFER_OUTPUT,
                         i < 8 ? unit->program.alias_inputs[i] : 0, at++, out);
-    for (uint32_t i = 0; i < graph->constant_count; i++)
-        describe_buffer(&graph->constants[i].tensor, graph->constants[i].name, OPJIT_BUFFER_CONSTANT, 0, at++, out);
+    }
+    for (uint32_t i = 0; i < graph->constant_count; i++) {
+        const fe_buffer *const constant = &graph->constants[i];
+        describe_buffer(&constant->tensor, opjit_fe_constant_align(graph, constant, unit->options.target),
+                        constant->name, OPJIT_BUFFER_CONSTANT, 0, at++, out);
+    }
     source->inputs = graph->input_count;
     source->outputs = graph->output_count;
     source->constants = graph->constant_count;

@@ -114,15 +114,12 @@ static opjit_status copy_operator(fe_request *r, const DML_OPERATOR_GRAPH_NODE_D
 static opjit_status copy_data(fe_request *r, const DML_CONSTANT_DATA_GRAPH_NODE_DESC *given, rt_constant **out_shared,
                               const void **out, opjit_error *error)
 {
-    const bool borrow = (r->options.flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0 &&
-                        (uintptr_t)given->Data % OPJIT_WORKSPACE_ALIGNMENT == 0;
-
     *out = given->Data;
     if (given->DataSize <= FE_FOLDED_BYTES) {
         *out = opjit_rt_arena_copy(&r->arena, given->Data, given->DataSize, 1);
         return *out != NULL ? OPJIT_OK : opjit_rt_no_memory(error);
     }
-    if (borrow)
+    if ((r->options.flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0)
         return OPJIT_OK;
     TRY(opjit_rt_constant_share(&r->core->constants, given->Data, given->DataSize, out_shared, error));
     *out = (*out_shared)->data;

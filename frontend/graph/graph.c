@@ -202,6 +202,17 @@ static opjit_status finish_output(fe_graph *graph, uint32_t output, opjit_error 
     return OPJIT_OK;
 }
 
+enum { VECTOR_LEAST = 16 }; /* bytes; a smaller alignment than a vector's is worth nothing */
+
+uint32_t opjit_fe_constant_align(const fe_graph *graph, const fe_buffer *constant, const rt_target *target)
+{
+    const uint32_t align = constant->tensor.align;
+    const bool anywhere = constant->bytes > FE_FOLDED_BYTES && align < VECTOR_LEAST && graph->part_count == 0 &&
+                          rt_target_loads_anywhere(target);
+
+    return anywhere ? 1 : align;
+}
+
 opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error)
 {
     for (uint32_t i = 0; i < graph->node_count; i++)

@@ -57,7 +57,7 @@ static uint32_t constant(const lowering *l, uint32_t index, const fe_tensor *t)
                              .data = buffer->data };
 
     known.bytes = buffer->bytes;
-    known.align = buffer->tensor.align;
+    known.align = opjit_fe_constant_align(l->graph, buffer, l->options->target);
     return declare(l->f, &known, &rest);
 }
 

@@ -237,8 +237,11 @@ typedef struct opjit_compile_options {
 #define OPJIT_COMPILE_INTERPRET 2u        /* run in the IR interpreter: the oracle; needs no codegen library.  On this
                                              machine's memory, also for a GPU's target */
 #define OPJIT_COMPILE_NO_CACHE 4u         /* neither look in the caches nor store there */
-#define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the
-                                             caller keeps them as they are until the kernel is released */
+#define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB are not copied, and may lie at any address;
+                                             the caller keeps them as they are until the kernel is released.  Copied
+                                             are those that don't lie as the code needs them: at multiples of an
+                                             element's size for RISC-V and beside custom operators, of 16 for GPUs, of
+                                             what their descriptors guarantee where that is 16 and more */
 
 /* Compiles the operator for exactly its shapes, or finds it in a cache, into *out_kernel; the caller releases it.
  * Threads that ask for one key at one time compile it once.

@@ -344,6 +344,14 @@ void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count
     opjit_rt_release(&core->allocator, shared, count * sizeof *shared);
 }
 
+void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint32_t *align)
+{
+    const slot *const s = &kernel->slots[kernel->bindings + index];
+
+    *align = s->align_mask + 1;
+    return s->constant;
+}
+
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
                                   opjit_error *error)
 {

@@ -60,6 +60,9 @@ opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_erro
  * allocator).  Retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
                                   opjit_error *error);
+/* The memory of the index-th constant, NULL in a base that leaves it to the kernels that are bound to it, and in *align
+ * what its address is to be a multiple of. */
+void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint32_t *align);
 /* opjit_kernel_optimize, which gives up once *cancel is true, set by another thread; NULL: nobody may. */
 opjit_status opjit_rt_kernel_optimize(opjit_kernel *kernel, const atomic_bool *cancel, opjit_error *error);
 /* Makes the code of better the newest version of k, which has the same buffers and parameters, and other constants

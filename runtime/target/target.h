@@ -82,6 +82,12 @@ static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->
 bool opjit_rt_target_has_masks(const rt_target *target);
 /* Whether code at level quick calls functions for mathematical ops, rather than having their sequences in place. */
 bool opjit_rt_target_calls_math(const rt_target *target);
+/* Whether loads of every type may be at any address, and are as fast as others where that is a multiple of the type's
+ * size. */
+static inline bool rt_target_loads_anywhere(const rt_target *t)
+{
+    return t->arch == RT_ARCH_X86_64 || t->arch == RT_ARCH_AARCH64;
+}
 /* Writes LLVM's names ("+avx2"), comma-separated and in bit order, of all features that LLVM knows; NUL-terminated. */
 void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
 static inline bool rt_arch_is_gpu(rt_arch arch) { return arch >= RT_ARCH_NVPTX; }
