@@ -129,11 +129,16 @@ static inline opjit_tensor onnx_tensor_of(onnx_import *m, const onnx_call *c, ui
     onnx_value *v = onnx_input(c, i);
     return v == NULL ? (opjit_tensor){ 0, 0 } : opjit_onnx_tensor(m, v);
 }
-/* The elements of a constant, packed; NULL: it is none, or there was an error. */
+/* The elements of a constant, packed, where the file has them: at any address; NULL: it is none, or there was an
+ * error. */
+const void *opjit_onnx_stored(onnx_import *m, onnx_value *v);
+/* The same at a multiple of an element's size: in a copy if need be. */
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v);
 /* Memory for elements, which stays as long as the model, aligned as kernels borrow constants.  NULL: there was none,
  * which is the error. */
 void *opjit_onnx_memory(onnx_import *m, uint64_t bytes);
+/* The same, not zeroed: for what is written as a whole. */
+void *opjit_onnx_room(onnx_import *m, uint64_t bytes);
 /* Integers of a constant input (or of an absent one: count 0), in the arena.  Refuses one that is not known. */
 opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t i, int64_t **out, uint32_t *out_count);
 /* A constant input's elements as numbers. */

@@ -37,6 +37,7 @@ typedef struct onnx_tensor {
     wire_bytes raw;     /* elements, lowest byte first; data NULL: in typed fields */
     wire_bytes message; /* of the whole tensor, to find typed fields in */
     uint32_t field;     /* their number; 0: there are none */
+    wire_bytes packed;  /* the last one of them */
     uint64_t typed;     /* how many these are */
     bool external;
     wire_bytes location; /* of the file, relative to the model's folder */

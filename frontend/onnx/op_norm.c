@@ -35,12 +35,12 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
         return false;
     onnx_call by = x->made->call;
     onnx_value *const old_bias = onnx_input(&by, 2);
-    const float *const filter = by.inputs[1]->type == ONNX_FLOAT ? opjit_onnx_data(m, by.inputs[1]) : NULL;
+    const uint8_t *const filter = by.inputs[1]->type == ONNX_FLOAT ? opjit_onnx_stored(m, by.inputs[1]) : NULL;
     const float *const bias = old_bias == NULL ? NULL : opjit_onnx_data(m, old_bias);
     const uint64_t channels = by.inputs[1]->dims[0], count = opjit_onnx_elements_of(by.inputs[1]);
     if (filter == NULL || (old_bias != NULL && bias == NULL) || channels != x->dims[1])
         return false;
-    float *const scaled = opjit_onnx_memory(m, count * sizeof(float));
+    float *const scaled = opjit_onnx_room(m, count * sizeof(float));
     float *const moved = opjit_onnx_memory(m, channels * sizeof(float));
     onnx_value *const values = ARENA_ARRAY(m->arena, onnx_value, 2);
     onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, 3);
@@ -49,8 +49,12 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
         *status = opjit_rt_no_memory(m->error);
         return true;
     }
-    for (uint64_t i = 0; i < count; i++)
-        scaled[i] = filter[i] * factors[i / (count / channels)];
+    for (uint64_t k = 0, i = 0; k < channels; k++)
+        for (const uint64_t end = i + count / channels; i < end; i++) {
+            float weight;
+            memcpy(&weight, filter + i * sizeof weight, sizeof weight); /* it lies anywhere */
+            scaled[i] = weight * factors[k];
+        }
     for (uint64_t i = 0; i < channels; i++)
         moved[i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
     values[0] = (onnx_value){ .type = ONNX_FLOAT, .rank = by.inputs[1]->rank, .data = scaled };

@@ -79,6 +79,7 @@ static void count_typed(const wire_field *f, onnx_tensor *t)
     if (t->field != f->number)
         t->typed = 0;
     t->field = f->number;
+    t->packed = f->bytes;
     t->typed += opjit_onnx_count(f, f->number == 4 ? 4 : f->number == 10 ? 8 : 0);
 }
 
@@ -104,6 +105,10 @@ static opjit_status read_tensor(const reading *r, wire_bytes message, onnx_tenso
         if (t->dims[d] > INT64_MAX || !checked_mul(t->elements, t->dims[d], &t->elements) ||
             t->elements > RT_TENSOR_BYTES_MAX)
             return damaged(r, "a tensor of more elements than memory has");
+    /* All elements in one field of fixed size are what raw ones would be. */
+    const uint32_t fixed = t->type == ONNX_FLOAT && t->field == 4 ? 4 : t->type == ONNX_DOUBLE && t->field == 10 ? 8 : 0;
+    if (t->raw.data == NULL && fixed != 0 && t->typed == t->elements && t->packed.size == t->elements * fixed)
+        t->raw = t->packed;
     return OPJIT_OK;
 }
 

@@ -21,7 +21,7 @@ opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count)
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
-/* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
+/* The arena's memory is at multiples of 16.  At a line no vector is read across two, and artifacts copy nothing. */
 static void *at_line(onnx_import *m, uint8_t *memory)
 {
     if (memory == NULL) {
@@ -36,27 +36,44 @@ void *opjit_onnx_memory(onnx_import *m, uint64_t bytes)
     return at_line(m, bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64));
 }
 
+/* Not zeroed: for what is written as a whole. */
+void *opjit_onnx_room(onnx_import *m, uint64_t bytes)
+{
+    return at_line(m, bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_reserve(m->arena, (size_t)bytes + 64));
+}
+
+const void *opjit_onnx_stored(onnx_import *m, onnx_value *v)
+{
+    const onnx_tensor *const t = v->source;
+    if (v->data != NULL || t == NULL)
+        return v->data;
+    if (t->external)
+        return opjit_onnx_external(m->files, t, m->error);
+    if (opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
+        return NULL;
+    return t->raw.data != NULL && t->elements != 0 ? t->raw.data : opjit_onnx_data(m, v);
+}
+
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
 {
     if (v->data != NULL || v->source == NULL)
         return v->data;
     const onnx_tensor *const t = v->source;
-    const uint64_t bytes = opjit_onnx_tensor_bytes(t);
-    if (t->external) {
-        v->data = opjit_onnx_external(m->files, t, m->error);
-        return v->data;
-    }
-    if (opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
+    const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
+    const bool is_stored = t->external || (t->raw.data != NULL && t->elements != 0);
+    const uint8_t *const there = is_stored ? opjit_onnx_stored(m, v) : NULL;
+    if (is_stored ? there == NULL : opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
         return NULL;
-    if (t->raw.data != NULL && bytes != 0 && (uintptr_t)t->raw.data % 64 == 0) {
-        v->data = t->raw.data;
+    if (is_stored && (t->elements == 0 || (uintptr_t)there % size == 0)) {
+        v->data = there;
         return v->data;
     }
-    /* Not zeroed first: checked, so that all of it is written. */
-    void *const copy = at_line(m, bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_reserve(m->arena, (size_t)bytes + 64));
-    if (copy != NULL) {
-        opjit_onnx_elements(t, copy);
+    void *const copy = opjit_onnx_room(m, opjit_onnx_tensor_bytes(t));
+    if (copy != NULL && is_stored) {
+        memcpy(copy, there, (size_t)opjit_onnx_tensor_bytes(t));
         opjit_onnx_copied(m->files, t->raw);
+    } else if (copy != NULL) {
+        opjit_onnx_elements(t, copy);
     }
     v->data = copy;
     return copy;
@@ -177,7 +194,7 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
                         v->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without an element");
         return null;
     }
-    const void *const data = opjit_onnx_data(m, v);
+    const void *const data = opjit_onnx_stored(m, v);
     if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
         return null;
     v->tensor = opjit_graph_constant(m->graph, dtype, v->rank == 0 ? 1 : v->rank, sizes, data,
@@ -302,11 +319,11 @@ opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *
     result.rank = rank;
     for (uint32_t d = 0; d < rank; d++)
         result.dims[d] = dims[d];
-    if (onnx_is_constant(v) && opjit_onnx_data(m, v) == NULL)
+    if (onnx_is_constant(v) && opjit_onnx_stored(m, v) == NULL)
         return m->error->status;
     result.data = v->data;
-    result.source = NULL;
-    if (v->data != NULL) {
+    result.source = v->data != NULL ? NULL : v->source;
+    if (onnx_is_constant(v)) {
         result.tensor = (opjit_tensor){ 0, 0 };
         return opjit_onnx_give_value(m, c, 0, &result);
     }

@@ -15,8 +15,8 @@
  *   - The default domain's opsets 7 to 26, and what opjit_model_get_operator lists of others.  Constants, initializers,
  *     also in other files, functions, and If with a condition that is known.  What reads constants alone is computed
  *     while the model is read, so that sizes which the model computes become numbers.
- *   - The file is mapped, and its weights stay where they are if they lie at multiples of 64 bytes.  A model has to
- *     outlive its kernels.
+ *   - The file is mapped, and kernels read its weights there, wherever they lie (OPJIT_COMPILE_BORROW_CONSTANTS says
+ *     which are copied).  A model has to outlive its kernels.
  *   - A model that is truncated, hostile or not taken is refused with one line that names the node, whose index among
  *     the graph's nodes is in opjit_error.node.
  *   - Elements of bool are UINT8, 0 or 1. */

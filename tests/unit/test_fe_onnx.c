@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include <opjit/model.h>
+#include <opjit/reflect.h>
 
 #include "runtime/base/base.h"
+#include "tests/support/meter.h"
 
 /* --- writing models ----------------------------------------------------------------------------------------------- */
 
@@ -297,6 +299,187 @@ static void refuse(rt_bytes file, const opjit_model_options *options, opjit_stat
     opjit_rt_bytes_free(&file);
 }
 
+/* --- weights ------------------------------------------------------------------------------------------------------ */
+
+enum { WEIGHTS = 1 << 19, FLOAT16 = 10, DOUBLE = 11, UINT8 = 2, PLACES = 8 };
+
+/* A tensor of WEIGHTS numbers i % 50, as raw bytes or in a field of their own. */
+static rt_bytes weights(uint32_t type, uint32_t size, bool typed)
+{
+    uint8_t *const data = malloc((size_t)WEIGHTS * size);
+    ck_assert_ptr_nonnull(data);
+    for (uint32_t i = 0; i < WEIGHTS; i++) {
+        const float single = (float)(i % 50);
+        const double wide = i % 50;
+        const int64_t integer = i % 50;
+        const uint16_t half = opjit_float16_from_double(wide);
+        memcpy(data + (size_t)i * size,
+               type == FLOAT     ? (const void *)&single
+               : type == DOUBLE  ? (const void *)&wide
+               : type == FLOAT16 ? (const void *)&half
+                                 : &integer, /* of UINT8 its lowest byte */
+               size);
+    }
+    rt_bytes t = new_message();
+    put_int(&t, 1, WEIGHTS);
+    put_int(&t, 2, type);
+    put_text(&t, 8, "w");
+    put_data(&t, !typed ? 9 : type == FLOAT ? 4 : 10, data, (size_t)WEIGHTS * size);
+    free(data);
+    return t;
+}
+
+/* The file moved by so many bytes, behind a text that nobody reads. */
+static rt_bytes moved(rt_bytes file, size_t by)
+{
+    rt_bytes out = new_message();
+    char text[PLACES + 1] = "";
+    memset(text, 'd', by);
+    put_text(&out, 6, text);
+    opjit_rt_bytes_append(&out, file.data, file.size);
+    return out;
+}
+
+/* y = x + w, elements of `size` bytes; with reshape, of w through { 512, 1024 } and back. */
+static rt_bytes sum_with_weights(uint32_t type, uint32_t size, bool typed, bool reshape)
+{
+    static const int64_t square[2] = { 512, -1 }, flat[1] = { -1 };
+    rt_bytes g = new_message();
+    if (reshape) {
+        put_message(&g, 1, node("Reshape", "w", "square", "there"));
+        put_message(&g, 1, node("Reshape", "there", "flat", "back"));
+        put_message(&g, 5, initializer("square", INT64, 2, square, sizeof square));
+        put_message(&g, 5, initializer("flat", INT64, 1, flat, sizeof flat));
+    }
+    put_message(&g, 1, node("Add", "x", reshape ? "back" : "w", "y"));
+    put_message(&g, 5, weights(type, size, typed));
+    put_message(&g, 11, port("x", type, "524288"));
+    put_message(&g, 12, port("y", type, "524288"));
+    return model_of(g);
+}
+
+/* Compiles the model of these bytes for the interpreter, and calls it. */
+static void run_model(opjit_context *in, rt_bytes file, opjit_binding *bindings, uint32_t count, test_meter *meter,
+                      size_t most)
+{
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_model *model;
+    opjit_kernel *kernel;
+    opjit_error error;
+
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    ck_assert_msg(opjit_model_read(in, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_model_compile(model, &compile, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    if (meter != NULL)
+        ck_assert_uint_le(meter->peak, most);
+    call.bindings = bindings;
+    call.binding_count = count;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    opjit_kernel_release(kernel);
+    opjit_model_close(model);
+}
+
+/* Raw weights and packed floats are read where the file has them, at whatever address that is. */
+START_TEST(weights_anywhere)
+{
+    static const struct {
+        uint32_t type, size;
+        bool typed, reshape;
+    } rows[] = {
+        { FLOAT, 4, false, false },  { FLOAT, 4, true, false },    { FLOAT, 4, false, true },
+        { DOUBLE, 8, false, false }, { DOUBLE, 8, true, false },   { FLOAT16, 2, false, false },
+        { INT64, 8, false, true },   { UINT8, 1, false, false },
+    };
+    static _Alignas(64) uint8_t x[WEIGHTS * 8], y[WEIGHTS * 8];
+    const uint32_t type = rows[_i].type, size = rows[_i].size;
+    rt_bytes file = sum_with_weights(type, size, rows[_i].typed, rows[_i].reshape);
+    opjit_binding bindings[2] = { { x, (uint64_t)WEIGHTS * size }, { y, (uint64_t)WEIGHTS * size } };
+
+    for (size_t by = 0; by < PLACES; by++) {
+        opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+        opjit_context *metered;
+        test_meter meter;
+        rt_bytes there = moved(file, by);
+        size_t most = SIZE_MAX;
+        test_meter_begin(&meter);
+        options.allocator = &meter.allocator;
+        ck_assert_int_eq(opjit_context_create(&options, &metered, NULL), OPJIT_OK);
+#if defined(__x86_64__) || defined(__aarch64__)
+        most = WEIGHTS; /* the least weights have as many bytes */
+#endif
+        memset(y, 0x5a, sizeof y);
+        run_model(metered, there, bindings, 2, &meter, most);
+        for (uint32_t i = 0; i < WEIGHTS; i++) { /* x is 0 */
+            const float single = (float)(i % 50);
+            const double wide = i % 50;
+            const uint64_t integer = i % 50;
+            const uint16_t half = opjit_float16_from_double(wide);
+            const void *const expected = type == FLOAT     ? (const void *)&single
+                                         : type == DOUBLE  ? (const void *)&wide
+                                         : type == FLOAT16 ? (const void *)&half
+                                                           : &integer;
+            if (memcmp(y + (size_t)i * size, expected, size) != 0)
+                ck_abort_msg("moved by %zu: element %u", by, i);
+        }
+        opjit_context_destroy(metered);
+        ck_assert_uint_eq(meter.live, 0);
+        opjit_rt_bytes_free(&there);
+    }
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
+static rt_bytes tensor_of(const char *name, const uint32_t *sizes, uint32_t rank, const float *data)
+{
+    rt_bytes t = new_message();
+    size_t bytes = sizeof *data;
+    for (uint32_t d = 0; d < rank; d++) {
+        put_int(&t, 1, sizes[d]);
+        bytes *= sizes[d];
+    }
+    put_int(&t, 2, FLOAT);
+    put_text(&t, 8, name);
+    put_data(&t, 9, data, bytes);
+    return t;
+}
+
+/* BatchNormalization scales the weights of the convolution before it, wherever these lie. */
+START_TEST(scaled_weights_anywhere)
+{
+    enum { OUT = 3, IN = 2 };
+    static const uint32_t of_filter[] = { OUT, IN, 1, 1 }, of_each[] = { OUT };
+    static const float filter[] = { 1, 2, 3, 4, 5, 6 }, scale[] = { 2, 4, 8 }, zeros[OUT], mean[] = { 1, 0, 2 },
+                       variance[] = { 1, 1, 1 };
+    static const char *const names[] = { "scale", "bias", "mean", "variance" };
+    static const float *const each[] = { scale, zeros, mean, variance };
+    rt_bytes g = new_message(), normalization = node("BatchNormalization", "c", "scale", "y");
+    float x[] = { 10, 1 }, y[OUT];
+    opjit_binding bindings[2] = { { x, sizeof x }, { y, sizeof y } };
+
+    for (int i = 1; i < 4; i++)
+        put_text(&normalization, 1, names[i]);
+    put_message(&normalization, 5, float_attribute("epsilon", 0, NULL));
+    put_message(&g, 1, node("Conv", "x", "filter", "c"));
+    put_message(&g, 1, normalization);
+    put_message(&g, 5, tensor_of("filter", of_filter, 4, filter));
+    for (int i = 0; i < 4; i++)
+        put_message(&g, 5, tensor_of(names[i], of_each, 1, each[i]));
+    put_message(&g, 11, port("x", FLOAT, "1 2 1 1"));
+    put_message(&g, 12, port("y", FLOAT, "1 3 1 1"));
+    rt_bytes file = model_of(g);
+    for (size_t by = 0; by < PLACES; by++) {
+        rt_bytes there = moved(file, by);
+        memset(y, 0x5a, sizeof y);
+        run_model(context, there, bindings, 2, NULL, 0);
+        for (int o = 0; o < OUT; o++)
+            ck_assert_float_eq(y[o], (filter[2 * o] * x[0] + filter[2 * o + 1] * x[1] - mean[o]) * scale[o]);
+        opjit_rt_bytes_free(&there);
+    }
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 START_TEST(models_that_are_refused)
 {
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
@@ -448,6 +631,8 @@ static Suite *suite(void)
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
     tcase_add_test(t, attributes_through_functions);
+    tcase_add_loop_test(t, weights_anywhere, 0, 8);
+    tcase_add_test(t, scaled_weights_anywhere);
     tcase_add_test(t, models_that_are_refused);
     tcase_add_test(t, loops_that_are_refused);
     tcase_add_test(t, damaged_models);
