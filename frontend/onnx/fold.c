@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c - nodes that read constants alone: a graph of that node, run by the interpreter while the model is read. */
-#include "frontend/onnx/call.h"
+#include "frontend/onnx/ops.h"
 
-enum { FOLDED_MOST = 1 << 18 /* elements of results */ };
+enum {
+    FOLDED_MOST = 1 << 18, /* elements of results */
+    PRODUCT_MOST = 1 << 12 /* elements that a product or convolution reads */
+};
 
 /* Binds memory for each output of the folded graph, and runs it. */
 static opjit_status run(onnx_import *m, opjit_graph *graph, opjit_binding *bindings, uint32_t count)
@@ -49,10 +52,23 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
     return OPJIT_OK;
 }
 
-/* Whether the results are few enough to be computed here. */
+/* Whether an element of the result takes many others. */
+static bool is_product(const onnx_row *row)
+{
+    return row->make == opjit_onnx_gemm || row->make == opjit_onnx_matmul || row->make == opjit_onnx_einsum ||
+           row->make == opjit_onnx_conv || row->make == opjit_onnx_conv_transpose;
+}
+
+/* Whether the results are few enough to be computed here.  A kernel computes the others once, from its constants, and
+ * faster than the interpreter does each time that the model is read. */
 static bool is_small(const onnx_call *c)
 {
-    uint64_t total = 0;
+    uint64_t total = 0, read = 0;
+    for (uint32_t i = 0; i < c->input_count && is_product(c->row); i++) {
+        const uint64_t count = c->inputs[i] == NULL ? 0 : opjit_onnx_elements_of(c->inputs[i]);
+        if (count > PRODUCT_MOST || (read += count) > PRODUCT_MOST)
+            return false;
+    }
     for (uint32_t i = 0; i < c->output_count; i++) {
         const uint64_t count = c->outputs[i].type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(&c->outputs[i]);
         if (count > FOLDED_MOST || (total += count) > FOLDED_MOST)
