@@ -220,7 +220,7 @@ static opjit_status take_part(onnx_import *m, const onnx_call *c, uint32_t i, ui
                               uint64_t columns, onnx_value *out)
 {
     onnx_value *const v = onnx_input(c, i);
-    const uint8_t *const data = v == NULL ? NULL : opjit_onnx_data(m, v);
+    const uint8_t *const data = v == NULL ? NULL : opjit_onnx_stored(m, v);
     TRY(m->error->status);
     if (data == NULL)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u is not known when the model is compiled", i);
@@ -230,7 +230,7 @@ static opjit_status take_part(onnx_import *m, const onnx_call *c, uint32_t i, ui
                                  i, (unsigned long long)opjit_onnx_elements_of(v),
                                  (unsigned long long)(rows * columns));
     const size_t bytes = (size_t)(rows * columns) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type));
-    void *const copy = opjit_onnx_memory(m, bytes);
+    void *const copy = opjit_onnx_room(m, bytes);
     if (copy == NULL)
         return m->error->status;
     memcpy(copy, data + d * bytes, bytes);
