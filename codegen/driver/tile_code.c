@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_code.c - the code of tiles and of mathematical functions (hold/hold.h).  A tile needs LLVM's level less, whose
- * register allocator keeps its registers, and takes longer to compile than the rest of its kernel at quick.  So the
- * tiles of a module are a module of their own, and their code, which refers to nothing, becomes the functions' bytes in
- * the module that calls them; that of large kernels, which are several modules, has a place of its own (tile_set.c).
- * Functions have constants behind their instructions, so each is a module.  What is compiled is kept (kept_code.h):
- * kernels of other shapes have equal tiles. */
+/* tile_code.c - the code of tiles and of mathematical functions (hold/hold.h).  Some targets write most of their tiles
+ * without LLVM.  By LLVM, a tile needs its level less, whose register allocator keeps its registers, and takes longer
+ * to compile than the rest of its kernel at quick.  So the tiles of a module are a module of their own, and their code,
+ * which refers to nothing, becomes the functions' bytes in the module that calls them; that of large kernels, which are
+ * several modules, has a place of its own (tile_set.c).  Functions have constants behind their instructions, so each is
+ * a module.  What is compiled is kept (kept_code.h): kernels of other shapes have equal tiles. */
 #include "codegen/driver/tiles.h"
 
 #include <opjit/opjit.h>
@@ -123,10 +123,45 @@ bool opjit_cg_tiles_fit(const cg_made *a, const cg_made *b)
     return a->tile && b->tile && a->target == b->target; /* math has constants */
 }
 
+/* False: it is LLVM's. */
+static bool write_tile(const cg_tile_batch *b, const cg_made *made, rt_arena *arena, cg_flat *code)
+{
+    const rt_arena_mark mark = rt_arena_position(arena);
+    const bool written = b->cpu->tile && made->tile && b->cpu->tile(made->target, made->tile, arena, &code->bytes);
+    opjit_rt_arena_rewind(arena, mark);
+    code->align = CG_LINE;
+    return written;
+}
+
+/* Tiles that the target writes itself leave the batch. */
+static opjit_status write_tiles(cg_tile_batch *b, opjit_error *error)
+{
+    opjit_status status = OPJIT_OK;
+    uint32_t left = 0;
+    rt_arena arena;
+    opjit_rt_arena_init(&arena, b->request->allocator);
+    for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
+        status = opjit_cg_check_cancelled(b->request, error);
+        const bool written = status == OPJIT_OK && write_tile(b, b->tile[i], &arena, b->code[i]);
+        if (b->code[i]->bytes.failed)
+            status = opjit_rt_no_memory(error);
+        else if (written)
+            opjit_cg_code_keep(b->tile[i], b->request, b->code[i]);
+        b->tile[left] = b->tile[i];
+        b->code[left] = b->code[i];
+        left += !written;
+    }
+    b->count = left;
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
 /* Those with constants once more, each by itself. */
 opjit_status opjit_cg_tiles_compile(cg_tile_batch *b, opjit_error *error)
 {
-    opjit_status status = b->count > 0 ? compile_batch(b, error) : OPJIT_OK;
+    opjit_status status = write_tiles(b, error);
+    if (status == OPJIT_OK && b->count > 0)
+        status = compile_batch(b, error);
     for (uint32_t i = 0; i < b->count && status == OPJIT_OK; i++) {
         cg_tile_batch one = { b->request, b->cpu, .tile = { b->tile[i] }, .code = { b->code[i] }, .count = 1 };
         if (b->code[i]->bytes.size == 0 && !b->code[i]->bytes.failed)

@@ -251,7 +251,7 @@ static LLVMValueRef lanes_value(maker *m, uint32_t node, uint32_t lanes)
 
 static LLVMValueRef select_value(maker *m, const cg_tile_node *n, uint32_t lanes)
 {
-    if (m->part == CG_TILE_END && m->t->choice == n->a[0] + 1)
+    if (m->part == CG_TILE_END && m->t->choice == cg_tile_origin(m->t, n->a[0]) + 1)
         return lanes_value(m, m->chosen ? n->a[1] : n->a[2], lanes);
     LLVMValueRef c = value_of(m, n->a[0]), x = lanes_value(m, n->a[1], lanes), y = lanes_value(m, n->a[2], lanes);
     return opjit_cg_choose(m->f, c, x, y);

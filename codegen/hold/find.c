@@ -58,8 +58,8 @@ static uint32_t find_choice(const cg_tile_builder *b)
     const cg_tile *t = &b->plan->tile;
     for (uint32_t i = 0; i < t->nodes; i++)
         if (b->part_of[i] == CG_TILE_END && t->node[i].what == CG_TILE_OP && t->node[i].op == IR_SELECT &&
-            t->node[t->node[i].a[0]].what == CG_TILE_ARG)
-            return t->node[i].a[0] + 1;
+            t->node[cg_tile_origin(t, t->node[i].a[0])].what == CG_TILE_ARG)
+            return cg_tile_origin(t, t->node[i].a[0]) + 1;
     return 0;
 }
 

@@ -5,7 +5,7 @@
  * the number of iterations are arguments, which the function gets as an array of 64-bit words.
  *
  * find.c finds tiles, build.c and access.c make the records, call.c emits the call, body.c the function;
- * driver/tile_code.c has it compiled. */
+ * driver/tile_code.c has it compiled, unless the target writes it itself (trace.h). */
 #ifndef OPJIT_CODEGEN_HOLD_HOLD_H
 #define OPJIT_CODEGEN_HOLD_HOLD_H
 
@@ -200,6 +200,14 @@ static inline uint32_t cg_tile_loops_of(const cg_tile *t, const cg_tile_access *
     for (uint32_t l = 0; l < t->loops; l++)
         loops |= a->by[l] != 0 || a->by_arg[l] ? 1u << l : 0;
     return loops;
+}
+
+/* What the node is, lets looked through. */
+static inline uint32_t cg_tile_origin(const cg_tile *t, uint32_t node)
+{
+    while (t->node[node].what == CG_TILE_LET)
+        node = t->node[node].a[0];
+    return node;
 }
 
 /* Those on which the part of its address depends that the function remembers: without the held one, and without

@@ -58,6 +58,8 @@ typedef struct cg_grid {
                          opjit_error *error);
 } cg_grid;
 
+struct cg_tile;
+
 /* What differs between targets; the rest of codegen never asks which target it is. */
 typedef struct cg_target {
     rt_arch arch;
@@ -95,6 +97,8 @@ typedef struct cg_target {
     LLVMValueRef (*repeat)(struct cg_func *f, LLVMValueRef v);
     LLVMValueRef (*unless_nan)(struct cg_func *f, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask);
+    /* Appends a tile's code (hold/hold.h), which begins at a line; false: LLVM compiles it; NULL: so for all. */
+    bool (*tile)(const rt_target *target, const struct cg_tile *t, rt_arena *arena, rt_bytes *out);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool by_page;      /* code addresses constants by their place in a page */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
@@ -109,6 +113,7 @@ typedef struct cg_target {
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
     opjit_cg_target_amdgpu, opjit_cg_target_spirv;
+bool opjit_cg_x86_tile(const rt_target *target, const struct cg_tile *t, rt_arena *arena, rt_bytes *out); /* hold */
 
 /* legal.c.  Mathematical functions are called, or refused: pass expand has made sequences of them. */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);

@@ -196,6 +196,7 @@ const cg_target opjit_cg_target_x86 = {
     .repeat = repeat,
     .unless_nan = unless_nan,
     .gather = gather,
+    .tile = opjit_cg_x86_tile,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };

@@ -71,6 +71,24 @@ static const odd odds[] = {
       "for %k in 0..3 hold { for %j2 in 0..16 vec 8 { store %t[0,%j2], load %z[%k,%j2] }\n"
       "for %j3 in 0..16 vec 8 { store %z[iadd(%k,1),%j3], load %t[0,%j3] } }\n"
       ODD_END("o", "load %z[%i9,%j9]"), NULL, "tile" },
+    { "more values than there are registers",
+      ODD_START("t", "f32 0x0p+0") ODD_PRODUCT "for %i9 in 0..4 { for %j9 in 0..16 vec 8 {\n"
+      "let %v0 = mul(load %t[%i9,%j9], load %c[%i9,%j9])\nlet %v1 = add(%v0, load %c[%i9,%j9])\n"
+      "let %v2 = sub(%v1, load %t[%i9,%j9])\nlet %v3 = mul(%v2, %v0)\nlet %v4 = add(%v3, %v1)\n"
+      "let %v5 = sub(%v4, %v2)\nlet %v6 = mul(%v5, %v3)\nlet %v7 = add(%v6, %v4)\nlet %v8 = sub(%v7, %v5)\n"
+      "let %v9 = fma(%v8, %v6, %v7)\n"
+      "store %o[%i9,%j9], fma(%v0, fma(%v1, fma(%v2, %v3, %v4), fma(%v5, %v6, %v7)), fma(%v8, %v9, %v0)) } }\n",
+      "with 1 before, with 1 after", "memory" },
+    { "limits, quotients and differences of what may be no number",
+      ODD_START("t", "load %c[%it,%jt]") ODD_PRODUCT
+      ODD_END("o", "max(min(div(sub(load %c[%i9,%j9], load %t[%i9,%j9]), max(f32 0x0p+0, load %t[%i9,%j9])), "
+                   "load %c[%i9,%j9]), f32 0x0p+0)"),
+      "with 1 after", "memory" },
+    { "sums of one lane",
+      ODD_END("o", "load %c[%i9,%j9]") "for %it in 0..4 { store %t[%it,3], load %c[%it,3] }\n"
+      "for %k in 0..8 hold { for %i in 0..4 {\n"
+      "store %t[%i,3], fma(load %a[%i,%k], load %b[%k,3], load %t[%i,3]) } }\n"
+      "for %i8 in 0..4 { store %o[%i8,3], max(load %t[%i8,3], f32 0x0p+0) }\n", "with 1 after", NULL },
     { "a held loop stores nothing",
       "for %k in 0..8 hold { let %v = load %a[0,%k] }\n" ODD_END("o", "load %c[%i9,%j9]"), NULL, "tile" },
 };

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h - a tile as lists of operations on whole vectors, all loops inside the held one unrolled, for targets whose
+ * tiles are not compiled by LLVM.  Only tiles of f32, and of integers of 32 bits, have one. */
+#ifndef OPJIT_CODEGEN_HOLD_TRACE_H
+#define OPJIT_CODEGEN_HOLD_TRACE_H
+
+#include "codegen/hold/hold.h"
+
+enum {
+    CG_TRACE_TERMS = 3,     /* of an address, beside its base */
+    CG_TRACE_NUMBERS = 64,  /* of a part */
+    CG_TRACE_ARGS = 0xffff, /* as a base: the array of arguments */
+    CG_TRACE_NONE = INT32_MAX
+};
+
+/* What addresses are made of: integers that stay as they are in a part, or move from one iteration to the next. */
+typedef enum cg_trace_kind { CG_TRACE_WORD, CG_TRACE_FACTOR, CG_TRACE_MOVE } cg_trace_kind;
+
+typedef struct cg_trace_number {
+    cg_trace_kind kind;
+    uint32_t arg;    /* WORD: this argument; FACTOR: times `by`; MOVE: it at first, then `by` more each time */
+    int64_t by;
+    uint32_t by_arg; /* MOVE: the argument that has these bytes, + 1; 0: `by` has them */
+    uint32_t uses;
+} cg_trace_number;
+
+/* base + the terms, each shifted to the left, + offset */
+typedef struct cg_trace_place {
+    uint32_t base, term[CG_TRACE_TERMS]; /* numbers */
+    uint8_t shift[CG_TRACE_TERMS];
+    uint32_t terms;
+    int32_t offset;
+} cg_trace_place;
+
+typedef enum cg_trace_what {
+    CG_TRACE_DEAD,
+    CG_TRACE_IN,     /* register `at` of the tile as the part finds it */
+    CG_TRACE_ZERO,
+    CG_TRACE_LOAD,   /* a vector */
+    CG_TRACE_SPLAT,  /* an element, in all lanes */
+    CG_TRACE_SPREAD, /* lane 0 of a in all lanes */
+    CG_TRACE_OP,     /* min, max of f32: a where it is beyond b, else b, also where one is NaN; others: as in the IR */
+    CG_TRACE_NUMBER, /* a where b is a number, else b */
+    CG_TRACE_STORE,  /* of a; one lane: of an element */
+    CG_TRACE_FETCH,  /* a line to the cache */
+    CG_TRACE_OUT     /* a is register `at` of the tile when the part ends */
+} cg_trace_what;
+
+typedef struct cg_trace_op {
+    uint16_t what, op;
+    uint32_t type, lanes;
+    uint32_t a[3];  /* operations; NONE */
+    uint32_t at;
+    uint32_t step;  /* equal for all operations of one statement */
+    uint32_t uses, last; /* how many operations use it; the last one of them */
+    uint32_t stores;     /* before it */
+    cg_trace_place place;
+} cg_trace_op;
+
+/* Before the loop; an iteration; after it, or the form of this if the tile's choice holds, and the other one. */
+typedef enum cg_trace_part {
+    CG_TRACE_BEFORE,
+    CG_TRACE_LOOP,
+    CG_TRACE_AFTER,
+    CG_TRACE_OTHER,
+    CG_TRACE_PARTS
+} cg_trace_part;
+
+typedef struct cg_trace {
+    const cg_tile *t;
+    cg_trace_op *op;
+    uint32_t count;
+    uint32_t first[CG_TRACE_PARTS + 1]; /* operations of each part */
+    cg_trace_number number[CG_TRACE_PARTS][CG_TRACE_NUMBERS];
+    uint32_t numbers[CG_TRACE_PARTS];
+    uint32_t choice; /* argument + 1 */
+} cg_trace;
+
+/* Whether a load reads the same wherever it is used. */
+static inline bool cg_trace_is_fixed(const cg_trace *tr, const cg_trace_op *o)
+{
+    return (o->what == CG_TRACE_LOAD || o->what == CG_TRACE_SPLAT) &&
+           (o->place.base == CG_TRACE_ARGS || tr->op[o->last].stores == o->stores);
+}
+
+/* Makes the trace, in the arena; NULL: this tile has none, or there is no memory, which the caller need not tell
+ * apart. */
+const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena);
+
+#endif
