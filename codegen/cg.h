@@ -394,6 +394,7 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
+void opjit_cg_prefetch(cg_func *f, LLVMValueRef pointer, bool to_write, uint32_t locality); /* 3: to the first cache */
 /* Whether the vectors of `lanes` of a loop's only store, which is contiguous, are known to be whole vectors in
  * memory. */
 bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t lanes);
@@ -433,6 +434,8 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
+/* As many vectors as each has lanes: lane j of v[i] changes places with lane i of v[j]. */
+void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v);
 /* short_halves.c */
 enum { CG_MOST_HALF = 65535 }; /* in the last binade, although it rounds to infinity, as the next number would */
 /* The index of which value is the half, through a float; *step: from one iteration to the next; *i: its interval where

@@ -121,6 +121,13 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
     align_pointer(f, call, 1, align);
 }
 
+void opjit_cg_prefetch(cg_func *f, LLVMValueRef pointer, bool to_write, uint32_t locality)
+{
+    LLVMValueRef args[] = { pointer, opjit_cg_number(f, 32, 1, to_write), opjit_cg_number(f, 32, 1, locality),
+                            opjit_cg_number(f, 32, 1, 1) };
+    opjit_cg_call(f, "llvm.prefetch", 4, args);
+}
+
 /* Prefetches lines for later rounds and rows: the processor by itself does not read ahead far enough where there is
  * arithmetic between the loads, least of all beside stores around the caches. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
@@ -130,10 +137,7 @@ static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
         f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
         return;
-    LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH));
-    LLVMValueRef args[] = { ahead, opjit_cg_number(f, 32, 1, 0), opjit_cg_number(f, 32, 1, 3),
-                            opjit_cg_number(f, 32, 1, 1) };
-    opjit_cg_call(f, "llvm.prefetch", 4, args);
+    opjit_cg_prefetch(f, opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH)), false, 3);
 }
 
 /* --- loads and stores --------------------------------------------------------------------------------------------- */

@@ -78,6 +78,49 @@ void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRe
         out[i] = opjit_cg_join(f, done + i * (lanes / wide), lanes / wide);
 }
 
+/* From blocks of `size` lanes of a and b: those of even number, or of odd number. */
+static LLVMValueRef every_other(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint32_t size, bool odd)
+{
+    const uint32_t lanes = opjit_cg_lanes(a);
+    uint32_t places[CG_MAX_LANES];
+    for (uint32_t i = 0; i < lanes; i++)
+        places[i] = (2 * (i / size) + odd) * size + i % size;
+    return opjit_cg_shuffle(f, a, b, places, lanes);
+}
+
+/* Likewise squares of blocks of `size` lanes: block j of v[i * apart] becomes block i of v[j * apart]. */
+static void transpose_blocks(cg_func *f, LLVMValueRef *v, uint32_t apart, uint32_t size)
+{
+    LLVMValueRef next[CG_MAX_LANES];
+    const uint32_t count = opjit_cg_lanes(v[0]) / size;
+    for (uint32_t some = count; some > 1; some /= 2) { /* vectors whose blocks have the same remainder by count / some */
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t from = i / some * some + i % (some / 2) * 2;
+            next[i] = every_other(f, v[from * apart], v[(from + 1) * apart], size, i % some >= some / 2);
+        }
+        for (uint32_t i = 0; i < count; i++)
+            v[i * apart] = next[i];
+    }
+    for (uint32_t i = 0; i < count; i++) { /* they are in the order of the bits of their numbers, backwards */
+        uint32_t turned = 0;
+        for (uint32_t bit = 1; bit < count; bit *= 2)
+            turned = 2 * turned + (i & bit ? 1 : 0);
+        next[turned] = v[i * apart];
+    }
+    for (uint32_t i = 0; i < count; i++)
+        v[i * apart] = next[i];
+}
+
+void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v)
+{
+    const uint32_t lanes = opjit_cg_lanes(v[0]), unit = 128 / opjit_cg_bits(v[0]); /* what shuffles work in everywhere */
+    const uint32_t size = unit < lanes ? unit : lanes;
+    for (uint32_t i = 0; i < lanes; i += size)
+        transpose_squares(f, v + i, size);
+    for (uint32_t i = 0; i < size; i++)
+        transpose_blocks(f, v + i, size, size);
+}
+
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step)
 {
     const uint32_t lanes = opjit_cg_lanes(parts[0]);

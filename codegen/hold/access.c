@@ -153,6 +153,30 @@ static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int
     return arg != UINT32_MAX;
 }
 
+/* Of a load whose lanes, loop l, lie apart: notes the loop along which it reads neighbours, whose iterations are whole
+ * squares with the lanes.  What it reads early must be what it would read later. */
+static bool put_across(const cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile_access *out)
+{
+    const cg_tile *t = &b->plan->tile;
+    const uint32_t lanes = t->loop[l].lanes;
+    int64_t grow;
+    if (ir_at(b->f->ir, a->node)->op != IR_LOAD || b->f->info[a->node].fresh || out->across != 0 || a->bits < 16 ||
+        lanes * a->bits < 128 || (lanes & (lanes - 1)) != 0)
+        return false;
+    for (uint32_t i = 0; i < b->nest_count; i++) {
+        const uint32_t u = b->nest[i];
+        if (u != 0 && t->loop[u].lanes == 1 && t->loop[u].count % lanes == 0 &&
+            opjit_cg_growth(b->f, a, b->plan->var[u], &grow) && grow == 1) {
+            out->across = (uint16_t)(l + 1);
+            out->along = (uint16_t)(u + 1);
+            out->ahead = t->registers == 1 && /* otherwise it computes longer than it waits */
+                         b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)].bytes > b->f->target->l2;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An access to memory; false: a tile can't have it. */
 static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *out)
 {
@@ -171,8 +195,8 @@ static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *ou
             out->each |= 1u << l;
             continue;
         }
-        if ((t->loop[l].lanes > 1 && grow != 0 && grow != 1) || !checked_muli(grow, a->bits / 8, &bytes) ||
-            !put_distance(b, a, l, bytes, out))
+        if ((t->loop[l].lanes > 1 && grow != 0 && grow != 1 && !put_across(b, a, l, out)) ||
+            !checked_muli(grow, a->bits / 8, &bytes) || !put_distance(b, a, l, bytes, out))
             return false;
     }
     out->base = addresses(b, a->node, out->each);

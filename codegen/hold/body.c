@@ -229,15 +229,48 @@ static LLVMValueRef register_memory(maker *m, uint32_t r)
                            opjit_cg_number(m->f, 64, 1, reg->offset));
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------- */
-
-static LLVMValueRef value_of(maker *m, uint32_t node);
-
 static remembered *place_of(maker *m, uint32_t node)
 {
     const cg_tile_node *n = &m->t->node[node];
     return &m->of[n->first + cg_tile_place(m->t, n->moves, m->at)];
 }
+
+/* An address so many lanes from p, which is that of a lane of the load across. */
+static LLVMValueRef lanes_from(maker *m, const cg_tile_access *a, LLVMValueRef p, uint32_t lanes)
+{
+    const int64_t by = a->by[a->across - 1] * (int64_t)lanes; /* 0: an argument has it */
+    LLVMValueRef bytes = by != 0 || lanes == 0 ? opjit_cg_number(m->f, 64, 1, (uint64_t)by)
+                                               : times(m, a->by_arg[a->across - 1] - 1, lanes);
+    return opjit_cg_offset(m->f, m->f->type.i8, p, bytes);
+}
+
+/* A square of what the load reads, as many iterations of the loop along which it reads neighbours as there are lanes;
+ * remembers all of them, and returns the current one. */
+static LLVMValueRef load_across(maker *m, uint32_t node)
+{
+    enum { SOME = 8 /* lanes whose addresses have one base */ };
+    const cg_tile_access *a = &m->t->access[m->t->node[node].at];
+    const uint32_t u = a->along - 1, lanes = m->t->loop[a->across - 1].lanes, now = m->at[u];
+    LLVMValueRef v[CG_MAX_LANES], base = NULL, ahead = NULL;
+    m->at[u] = now / lanes * lanes;
+    LLVMValueRef first = pointer_of(m, m->t->node[node].at);
+    for (uint32_t i = 0; i < lanes; i++) {
+        base = i % SOME == 0 ? lanes_from(m, a, first, i) : base;
+        ahead = i % SOME == 0 ? lanes_from(m, a, base, lanes) : ahead;
+        if (a->ahead)
+            opjit_cg_prefetch(m->f, lanes_from(m, a, ahead, i % SOME), false, 2);
+        v[i] = access_memory(m, lanes_from(m, a, base, i % SOME), (ir_type)a->type, lanes, NULL);
+    }
+    opjit_cg_transpose_square(m->f, v);
+    for (uint32_t i = 0; i < lanes; i++, m->at[u]++)
+        *place_of(m, node) = (remembered){ .value = v[i], .stamp = m->part_stamp };
+    m->at[u] = now;
+    return v[now % lanes];
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef value_of(maker *m, uint32_t node);
 
 /* A scalar is put in all lanes once, for all that use it. */
 static LLVMValueRef lanes_value(maker *m, uint32_t node, uint32_t lanes)
@@ -297,6 +330,8 @@ static LLVMValueRef compute(maker *m, uint32_t node)
     case CG_TILE_LOAD:
         if (m->t->access[n->at].held)
             return m->reg[register_of(m, &m->t->access[n->at])];
+        if (m->t->access[n->at].across)
+            return load_across(m, node);
         return access_memory(m, pointer_of(m, n->at), (ir_type)n->type, lanes, NULL);
     case CG_TILE_LET: return lanes_value(m, n->a[0], lanes);
     default: return op_value(m, n, lanes);
@@ -368,12 +403,8 @@ static void fetch(maker *m, const cg_tile_step *s)
     if (from % LINE != 0)
         return;
     LLVMValueRef p = pointer_of(m, s->at);
-    for (uint32_t at = 0; at < lanes * size; at += LINE) {
-        LLVMValueRef args[] = { opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, at)),
-                                opjit_cg_number(f, 32, 1, 1), opjit_cg_number(f, 32, 1, 3),
-                                opjit_cg_number(f, 32, 1, 1) };
-        opjit_cg_call(f, "llvm.prefetch", 4, args);
-    }
+    for (uint32_t at = 0; at < lanes * size; at += LINE)
+        opjit_cg_prefetch(f, opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, at)), true, 3);
 }
 
 static void fetch_steps(maker *m, uint32_t first)

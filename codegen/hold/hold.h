@@ -44,6 +44,9 @@ typedef struct cg_tile_access {
     uint32_t held;                  /* 1: it reads or writes a register; 0: memory */
     uint32_t base;                  /* the first register; or the first argument that is an address */
     uint32_t each;                  /* loops, one bit each: each of their iterations has an address of its own */
+    uint16_t across, along;         /* a load whose lanes, loop across - 1, lie apart, and side by side in iterations of
+                                       loop along - 1: squares of both are transposed in registers; 0: no such load */
+    uint32_t ahead;                 /* 1: of so much memory that the lanes behind these are prefetched */
     int64_t by[CG_TILE_LOOPS];      /* by loop: registers from one iteration or vector to the next; or bytes from one
                                        value of the loop's variable to the next */
     uint32_t by_arg[CG_TILE_LOOPS]; /* the argument that has these bytes, + 1; 0: `by` has them */
@@ -100,7 +103,7 @@ typedef struct cg_tile {
 enum {
     CG_TILE_LOOP_BYTES = 8 + 2 * 4,
     CG_TILE_REGISTER_BYTES = 4 * 4,
-    CG_TILE_ACCESS_BYTES = 4 * 4 + CG_TILE_LOOPS * (8 + 4),
+    CG_TILE_ACCESS_BYTES = 6 * 4 + CG_TILE_LOOPS * (8 + 4),
     CG_TILE_NODE_BYTES = 12 * 4 + 8,
     CG_TILE_STEP_BYTES = 5 * 4,
     CG_TILE_BYTES = 8 + (CG_TILE_PARTS + 9 + CG_TILE_ACCESSES) * 4 + CG_TILE_LOOPS * CG_TILE_LOOP_BYTES +

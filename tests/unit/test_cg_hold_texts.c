@@ -89,6 +89,22 @@ static const odd odds[] = {
       "for %k in 0..8 hold { for %i in 0..4 {\n"
       "store %t[%i,3], fma(load %a[%i,%k], load %b[%k,3], load %t[%i,3]) } }\n"
       "for %i8 in 0..4 { store %o[%i8,3], max(load %t[%i8,3], f32 0x0p+0) }\n", "with 1 after", NULL },
+    { "lanes that lie apart are squares with the loop along which they lie side by side",
+      ODD_START("t", "f32 0x0p+0")
+      "for %k in 0..2 hold { for %q in 0..8 { for %i in 0..4 { for %j in 0..8 vec 8 {\n"
+      "store %t[%i,%j], fma(load %a[%i,%q], load %b[%j,iadd(imul(%k,8),%q)], load %t[%i,%j]) } } } }\n"
+      ODD_END("o", "load %t[%i9,%j9]"), "tile, 8 registers of 8 f32, ", "memory" },
+    { "several squares, of two vectors",
+      "for %it in 0..4 { for %jt in 0..16 vec 4 { store %t[%it,%jt], load %c[%it,%jt] } }\n"
+      "for %k in 0..2 hold { for %q in 0..8 { for %i in 0..4 { for %j in 0..8 vec 4 {\n"
+      "store %t[%i,%j], fma(load %a[%i,%q], load %b[%j,iadd(imul(%k,8),%q)], load %t[%i,%j]) } } } }\n"
+      "for %i9 in 0..4 { for %j9 in 0..16 vec 4 { store %o[%i9,%j9], load %t[%i9,%j9] } }\n",
+      "tile, 16 registers of 4 f32, ", "memory" },
+    { "lanes that lie apart, and no whole squares",
+      ODD_START("t", "f32 0x0p+0")
+      "for %k in 0..2 hold { for %q in 0..6 { for %i in 0..4 { for %j in 0..8 vec 8 {\n"
+      "store %t[%i,%j], fma(load %a[%i,%q], load %b[%j,iadd(imul(%k,6),%q)], load %t[%i,%j]) } } } }\n"
+      ODD_END("o", "load %t[%i9,%j9]"), NULL, "tile" },
     { "a held loop stores nothing",
       "for %k in 0..8 hold { let %v = load %a[0,%k] }\n" ODD_END("o", "load %c[%i9,%j9]"), NULL, "tile" },
 };
