@@ -348,6 +348,8 @@ typedef struct ir_tiles {
     uint32_t rows, columns, block_rows, block_columns;
     uint32_t few_rows; /* of the result, up to which columns that lie side by side are read in order */
     uint32_t together; /* blocks of k of few rows whose columns lie apart; 0: those are tiles */
+    uint32_t across;   /* k in a round of tiles of such columns, as they lie; 0: they are copied */
+    uint32_t split;    /* 1: of columns that are read in order, blocks of k are iterations of a stage before */
     uint32_t share;    /* 1: columns are copied once for all blocks of rows */
 } ir_tiles;
 

@@ -8,10 +8,12 @@ enum {
     WAIT_COST = 3    /* of a body that takes less time than a round waits for the sums of the previous one */
 };
 
+/* A small temp is still in the second cache when another stage reads it. */
 static bool store_past_caches(scheduler *s, ir_ref store)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
-    return s->beyond_caches && t->role != IR_SCRATCH && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
+    const bool stays = t->role == IR_SCRATCH || (t->role == IR_TEMP && t->bytes <= s->target->l2);
+    return s->beyond_caches && !stays && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
            !opjit_ir_loads_tensor(s, ir_at(s->f, store)->ref);
 }
 

@@ -10,6 +10,9 @@ enum {
     FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
     ROWS_OF_DOTS = 2,          /* of columns that lie apart: their elements are read once or twice, as they lie */
     CHAINS = 8,                /* fma that don't wait for each other */
+    ROWS_ACROSS = 24,          /* the same, transposed in registers for each tile of rows, */
+    ROWS_ACROSS_OF_16 = 8,     /* with 16 vector registers; */
+    ACROSS_STEPS = 16,         /* k in a round of their tiles, for vectors of as many or fewer */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
     FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy at any distance, */
@@ -171,9 +174,21 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
     set_blocks(rows, rows->size);
-    const int64_t part = columns->size * size / STREAMS;
+    const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
     set_blocks(columns, bytes / size);
+}
+
+/* Few rows of columns that lie apart: a tile is a vector of columns, squares of which and k are transposed in registers
+ * beside the sums.  Blocks are one tile, so that its lines are read in order. */
+static void choose_across(contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
+    columns->tile = given != NULL ? given->columns : c->lanes;
+    c->across = given != NULL ? given->across : ACROSS_STEPS;
+    set_blocks(rows, rows->size);
+    set_blocks(columns, columns->tile);
 }
 
 static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
@@ -258,6 +273,29 @@ static bool is_dots(const contraction *c, const ir_tiles *given)
            is_element(c) && lies_apart(c);
 }
 
+/* Whether the columns' factor is an element of memory as it is, or FLOAT16 as FLOAT32. */
+static bool is_widened_element(const contraction *c)
+{
+    const ir_func *f = c->f;
+    const ir_ref value = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    const ir_ref load = ir_at(f, value)->op == IR_CAST && c->def.type == IR_F32 ? ir_operand(f, value, 0) : value;
+    return ir_at(f, load)->op == IR_LOAD && (load == value || ir_at(f, load)->type == IR_F16) &&
+           c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
+}
+
+/* Whether they are few rows of such columns that lie apart, and code generation has tiles with squares of them. */
+static bool is_across(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const int64_t tile = given != NULL ? given->columns : c->lanes, rows = c->side[CONTRACT_ROWS].size;
+    const int64_t steps = given != NULL ? given->across : ACROSS_STEPS;
+    const bool has_squares = target->arch == RT_ARCH_X86_64 && rt_target_has(target, RT_X86_FMA) &&
+                             rt_target_has(target, RT_X86_F16C) && target->vector_bytes > 16;
+    return !c->streams && !c->once && ir_is_float((ir_type)c->def.type) && c->side[CONTRACT_COLUMNS].dimension >= 0 &&
+           steps > 0 && c->side[CONTRACT_COLUMNS].size >= tile && c->length >= steps && is_widened_element(c) &&
+           lies_apart(c) &&
+           (given != NULL || (has_squares && rows <= (has_16_registers(target) ? ROWS_ACROSS_OF_16 : ROWS_ACROSS)));
+}
+
 static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_target *target)
 {
     return given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
@@ -313,13 +351,30 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
 }
 
+/* One row of columns beyond the second cache, of several blocks of k: each of these is an iteration, which reads its rows
+ * of columns in the order of memory, and there are enough of them for threads.  Their sums stay in that cache. */
+static bool is_split(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t line = columns->size * opjit_ir_type_size((ir_type)c->def.type), l2 = (int64_t)target->l2;
+    return c->length > c->def.block && !c->r->is_step &&
+           (given != NULL ? given->split != 0
+                          : rows->size == 1 && line * c->length > l2 &&
+                                line * contract_blocks_of_k(c) * c->batch <= l2);
+}
+
 static bool write(contraction *c, const ir_tiles *given, const rt_target *target, block *stages)
 {
     contract_side *columns = &c->side[CONTRACT_COLUMNS];
     c->streams = c->streams && c->bytes == 0;
-    choose_sizes(c, given, lanes_of(c, given, target), target);
+    c->split = c->streams && is_split(c, given, target);
+    if (c->bytes == 0 && is_across(c, given, target))
+        choose_across(c, given, target);
+    else
+        choose_sizes(c, given, lanes_of(c, given, target), target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
+    columns->packed = columns->packed && c->across == 0;
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
     columns->shared = columns->packed && !c->r->is_step &&
                       (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
@@ -351,7 +406,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     }
     c.once = is_kept(&c);
     c.streams = c.streams && !c.once; /* packed columns are in order, too, and their sums in registers */
-    if (!f->failed && !c.once && is_dots(&c, given)) {
+    if (!f->failed && !c.once && !is_across(&c, given, target) && is_dots(&c, given)) {
         choose_dots(&c, given);
         return opjit_ir_contract_write(&c, stages);
     }

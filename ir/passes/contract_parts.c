@@ -80,6 +80,7 @@ void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_r
     contract_side *s = &c->side[side];
     const ir_ref whole = opjit_ir_index(f, s->block);
     s->first = opjit_ir_block_let(f, list, contract_times(c, number, s->block));
+    s->start = s->first;
     s->first_tile = contract_times(c, number, s->block / s->tile);
     if (contract_is_even(s))
         s->here = whole;
@@ -87,6 +88,12 @@ void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_r
         s->here = opjit_ir_block_let(f, list,
                                      ir_make2(f, IR_IMIN, IR_INDEX, whole,
                                               ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, s->size), s->first)));
+    if (side == CONTRACT_COLUMNS && c->across > 0 && !contract_is_even(s)) {
+        const ir_ref last = opjit_ir_index(f, s->size - s->block);
+        const ir_ref past = ir_make2(f, IR_ISUB, IR_INDEX, s->first, last);
+        s->start = opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, s->first, last));
+        s->again = opjit_ir_block_let(f, list, ir_make2(f, IR_IMAX, IR_INDEX, past, opjit_ir_index(f, 0)));
+    }
 }
 
 void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q)

@@ -254,7 +254,7 @@ static bool write(products *a, block *stages)
         return false;
     const ir_ref p = ir_at(f, stage)->ref;
     block body = { .parent = stage };
-    opjit_ir_contract_set_block(c, &body, p);
+    opjit_ir_contract_set_block(c, &body, p, 1);
     block between = { 0 };
     if (!add_rows(a, p, &between))
         return false;
@@ -262,7 +262,7 @@ static bool write(products *a, block *stages)
         opjit_ir_contract_rest(d, &all);
     opjit_ir_contract_sums(c, &body);
     opjit_ir_block_move(f, &between, &body);
-    opjit_ir_contract_set_block(d, &body, p);
+    opjit_ir_contract_set_block(d, &body, p, 1);
     opjit_ir_contract_sums(d, &body);
     opjit_ir_contract_results(d, &body);
     if (c->in.refused || d->in.refused || f->failed)

@@ -5,7 +5,8 @@
  *         for each block of k: tiles, or columns side by side
  *         store the results of the totals
  *
- * Before that, where several blocks of rows read the columns from a copy: a stage that makes it. */
+ * Before that, where several blocks of rows read the columns from a copy, or the sums of blocks of k are made apart: a
+ * stage that makes these. */
 #include "ir/passes/contraction.h"
 
 enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
@@ -37,11 +38,11 @@ void opjit_ir_contract_declare(contraction *c)
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Which block of which matrix iteration p makes. */
-void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p)
+void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t parts)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    int64_t below = c->batch * rows->blocks * columns->blocks;
+    int64_t below = c->batch * rows->blocks * parts * columns->blocks;
     for (uint32_t d = 0; d < c->out.rank; d++) {
         c->at[d] = opjit_ir_index(f, 0);
         if ((int32_t)d == rows->dimension || (int32_t)d == columns->dimension || c->out.sizes[d] == 1)
@@ -51,7 +52,8 @@ void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p)
     }
     if (columns->shared || c->rest != 0)
         opjit_ir_contract_set_matrix(c, list);
-    opjit_ir_contract_set_side(c, list, CONTRACT_ROWS, opjit_ir_contract_digit(c, p, columns->blocks, rows->blocks));
+    opjit_ir_contract_set_side(c, list, CONTRACT_ROWS,
+                               opjit_ir_contract_digit(c, p, parts * columns->blocks, rows->blocks));
     opjit_ir_contract_set_side(c, list, CONTRACT_COLUMNS, opjit_ir_contract_digit(c, p, 1, columns->blocks));
 }
 
@@ -76,6 +78,10 @@ void opjit_ir_contract_sums(contraction *c, block *list)
         return;
     }
     block of_q;
+    if (c->split) {
+        opjit_ir_contract_add_parts(c, list);
+        return;
+    }
     if (c->rest == 0)
         opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
                                opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
@@ -93,6 +99,7 @@ void opjit_ir_contract_declare_turn(contraction *c)
 
 void opjit_ir_contract_results(contraction *c, block *list)
 {
+    const contract_side *columns = &c->side[CONTRACT_COLUMNS];
     const uint32_t sums = c->total == 0 ? c->sums : c->total;
     block of_i, of_j;
     contract_zeros zeros;
@@ -100,8 +107,9 @@ void opjit_ir_contract_results(contraction *c, block *list)
         return;
     const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
     opjit_ir_contract_row_zeros(c, &of_i, i, &zeros);
-    const ir_ref j = contract_loop(c, &of_i, c->side[CONTRACT_COLUMNS].here, &of_j);
-    const ir_ref sum = opjit_ir_load(c->f, sums, (ir_ref[]){ i, j });
+    const ir_ref j = contract_loop(c, &of_i, columns->here, &of_j);
+    const ir_ref at = columns->again != 0 ? contract_plus(c, columns->again, j) : j;
+    const ir_ref sum = opjit_ir_load(c->f, sums, (ir_ref[]){ i, at });
     opjit_ir_contract_result(c, &of_j, opjit_ir_contract_less_zeros(c, sum, &zeros, j),
                              contract_plus(c, c->side[CONTRACT_ROWS].first, i),
                              contract_plus(c, c->side[CONTRACT_COLUMNS].first, j));
@@ -112,17 +120,19 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     block made = { 0 }; /* which nobody runs where the product is refused in the end */
-    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared };
+    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared || c->split };
     opjit_ir_contract_declare_turn(c);
     if (columns->shared)
         opjit_ir_contract_share_columns(c, &made);
     opjit_ir_contract_declare(c);
+    if (c->split)
+        opjit_ir_contract_make_parts(c, &made);
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * columns->blocks), 1);
     if (f->failed)
         return false;
     block body = { .parent = stage };
-    opjit_ir_contract_set_block(c, &body, ir_at(f, stage)->ref);
+    opjit_ir_contract_set_block(c, &body, ir_at(f, stage)->ref, 1);
     if (c->bytes > 0)
         opjit_ir_contract_byte_sums(c, &body);
     if (c->together > 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_stream.c - what a block of k adds to few rows of columns that lie side by side, which are read once and as
  * they lie.  Part of place.  Tiles of sums take some steps each, in the order of memory; the rows that they read meanwhile
- * are as many streams.  For a single row, and where a tile would be partial, some steps are made of all columns of the block at a time. */
+ * are as many streams.  For a single row, and where a tile would be partial, some steps are made of all columns of the
+ * block at a time.  Where blocks of k are split, an iteration of a stage of its own makes the sums of one of them. */
 #include "ir/passes/contraction.h"
 
 enum {
@@ -78,21 +79,89 @@ static void add_elements(contraction *c, block *list)
         add_rounds(c, list, ir_make2(f, IR_IMUL, IR_INDEX, rounds, at_once), c->here_k, 1);
 }
 
-void opjit_ir_contract_stream(contraction *c, block *list)
+/* The sums of the block of k. */
+static void make_sums(contraction *c, block *list)
 {
-    ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    ir_ref at[2];
-    block inside;
     opjit_ir_contract_fill(c, list, c->sums, rows->here, columns->here, 0);
     if (rows->size > 1 && contract_is_even(rows) && rows->blocks == 1 && columns->size % columns->tile == 0)
         add_tiles(c, list);
     else
         add_elements(c, list);
-    if (c->total == 0)
+}
+
+/* total = total + sum, where `from`, of c->sums or the parts, is at up to two coordinates and those of the block. */
+static void add_to_total(contraction *c, block *list, uint32_t from, const ir_ref *before, uint32_t count)
+{
+    ir_func *f = c->f;
+    ir_ref at[2], there[4];
+    block inside;
+    opjit_ir_contract_loops(c, list, c->side[CONTRACT_ROWS].here, c->side[CONTRACT_COLUMNS].here, at, &inside);
+    for (uint32_t i = 0; i < count; i++)
+        there[i] = before[i];
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        there[count + i] = count > 0 ? contract_plus(c, c->side[i].first, at[i]) : at[i];
+    const ir_ref total = opjit_ir_load(f, c->total, at), sum = opjit_ir_load(f, from, there);
+    opjit_ir_contract_store(c, &inside, c->total, ir_expr2(f, IR_ADD, (ir_type)c->def.type, total, sum), at);
+}
+
+void opjit_ir_contract_stream(contraction *c, block *list)
+{
+    make_sums(c, list);
+    if (c->total != 0)
+        add_to_total(c, list, c->sums, NULL, 0);
+}
+
+/* --- blocks of k apart -------------------------------------------------------------------------------------------- */
+
+void opjit_ir_contract_make_parts(contraction *c, block *stages)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t blocks = contract_blocks_of_k(c), each = blocks * columns->blocks;
+    ir_tensor t = { .role = IR_TEMP, .type = (ir_type)c->def.type, .rank = 4, .align = 64 };
+    const int64_t sizes[] = { c->batch, blocks, rows->size, columns->size };
+    ir_ref at[2];
+    block inside;
+    for (uint32_t d = 0; d < t.rank; d++)
+        t.sizes[d] = (uint64_t)sizes[d];
+    opjit_ir_dense_strides(&t);
+    if (!opjit_ir_span_bytes(&t, &t.bytes))
         return;
-    opjit_ir_contract_loops(c, list, rows->here, columns->here, at, &inside);
-    const ir_ref before = opjit_ir_load(f, c->total, at);
-    opjit_ir_contract_store(c, &inside, c->total,
-                            ir_expr2(f, IR_ADD, (ir_type)c->def.type, before, opjit_ir_load(f, c->sums, at)), at);
+    c->parts = opjit_ir_tensor(f, &t);
+    const ir_ref stage =
+        opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * each), 1);
+    if (f->failed)
+        return;
+    block body = { .parent = stage };
+    const ir_ref p = ir_at(f, stage)->ref;
+    opjit_ir_contract_set_block(c, &body, p, blocks);
+    const ir_ref matrix = opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, rows->blocks * each, c->batch));
+    opjit_ir_contract_set_k(c, &body, opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, columns->blocks, blocks)));
+    make_sums(c, &body);
+    opjit_ir_contract_loops(c, &body, rows->here, columns->here, at, &inside);
+    const ir_ref to[] = { matrix, c->q, contract_plus(c, rows->first, at[0]), contract_plus(c, columns->first, at[1]) };
+    opjit_ir_contract_store(c, &inside, c->parts, opjit_ir_load(f, c->sums, at), to);
+    opjit_ir_block_add(f, stages, stage);
+}
+
+/* The number of the matrix, of all of the batch. */
+static ir_ref number_of(const contraction *c)
+{
+    ir_ref number = opjit_ir_index(c->f, 0);
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        if ((int32_t)d != c->side[CONTRACT_ROWS].dimension && (int32_t)d != c->side[CONTRACT_COLUMNS].dimension)
+            number = contract_plus(c, contract_times(c, number, (int64_t)c->out.sizes[d]), c->at[d]);
+    return number;
+}
+
+void opjit_ir_contract_add_parts(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    block of_q;
+    opjit_ir_contract_fill(c, list, c->total, c->side[CONTRACT_ROWS].here, c->side[CONTRACT_COLUMNS].here,
+                           ir_dot_total((ir_type)c->def.type));
+    const ir_ref matrix = opjit_ir_block_let(f, list, number_of(c));
+    const ir_ref q = contract_loop(c, list, opjit_ir_index(f, contract_blocks_of_k(c)), &of_q);
+    add_to_total(c, &of_q, c->parts, (ir_ref[]){ matrix, q }, 2);
 }

@@ -21,14 +21,15 @@ static ir_ref row_of(const contraction *c, ir_ref row)
                                   : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
 }
 
-void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+/* What k of the block of k, a variable, adds to the tile. */
+static void add_step(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n, ir_ref k)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_ref all_k = contract_plus(c, c->first_k, k);
     ir_ref at[2], x[2];
-    block of_k, inside;
-    const ir_ref k = contract_loop(c, list, c->here_k, &of_k), all_k = contract_plus(c, c->first_k, k);
-    opjit_ir_contract_over_tile(c, &of_k, at, &inside);
+    block inside;
+    opjit_ir_contract_over_tile(c, list, at, &inside);
     x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
                       : rows->packed
                           ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
@@ -39,7 +40,34 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
     const ir_ref before = opjit_ir_load(f, c->tile, at);
     const ir_ref step = opjit_ir_contract_step(c, x[rows->factor], x[columns->factor], before);
     opjit_ir_contract_store(c, &inside, c->tile, step, at);
-    f->nodes[of_k.parent].hold = 1;
+}
+
+/* Columns that lie apart: rounds of as many k as a square has, whose loop is spelled out, and the k that are left. */
+static void add_rounds(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+{
+    ir_func *f = c->f;
+    const ir_ref steps = opjit_ir_index(f, c->across);
+    const ir_ref rounds = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, c->here_k, steps));
+    block of_g, of_k;
+    const ir_ref g = contract_loop(c, list, rounds, &of_g), k = contract_loop(c, &of_g, steps, &of_k);
+    add_step(c, &of_k, i, j, n, contract_plus(c, contract_times(c, g, c->across), k));
+    f->nodes[of_g.parent].hold = 1;
+    if (c->length % c->across == 0 && (c->length <= c->def.block || c->def.block % c->across == 0))
+        return;
+    const ir_ref rest = contract_loop_from(c, list, contract_times(c, rounds, c->across), c->here_k, &of_k);
+    add_step(c, &of_k, i, j, n, rest);
+}
+
+void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+{
+    block of_k;
+    if (c->across > 0) {
+        add_rounds(c, list, i, j, n);
+        return;
+    }
+    const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
+    add_step(c, &of_k, i, j, n, k);
+    c->f->nodes[of_k.parent].hold = 1;
 }
 
 /* The tile in row i and column j of the block, which are tiles m and n of it. */
@@ -48,7 +76,7 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const ir_ref j = opjit_ir_block_let(f, list, contract_times(c, n, columns->tile));
-    const ir_ref all_i = contract_plus(c, rows->first, i), all_j = contract_plus(c, columns->first, j);
+    const ir_ref all_i = contract_plus(c, rows->first, i), all_j = contract_plus(c, columns->start, j);
     ir_ref at[2];
     block inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
@@ -69,6 +97,8 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
 ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s)
 {
     ir_ref up = s->here;
+    if (c->across > 0 && s == &c->side[CONTRACT_COLUMNS])
+        return opjit_ir_index(c->f, s->block / s->tile);
     if (s->size % s->tile != 0)
         up = contract_plus(c, up, opjit_ir_index(c->f, s->tile - 1));
     return opjit_ir_block_let(c->f, list, ir_make2(c->f, IR_IDIV, IR_INDEX, up, opjit_ir_index(c->f, s->tile)));

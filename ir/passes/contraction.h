@@ -25,6 +25,8 @@ typedef struct contract_side {
     ir_ref first;     /* of the stage's block */
     ir_ref first_tile;
     ir_ref here;      /* how many the stage's block has */
+    ir_ref start;     /* columns: where tiles begin: `again` before `first` where the last tile would be partial */
+    ir_ref again;     /* 0: none */
     bool zero, moved; /* of bytes: less a zero point; moved by 128, so that they are signed, or not, as is_signed says */
     bool is_signed;
     uint32_t sums;    /* of bytes: scratch with the sums of each column, or in parts of each row; 0: not needed */
@@ -44,8 +46,12 @@ typedef struct contraction {
     uint32_t not_zero;      /* with `rest`: scratch, [rows of the block]: other than 0 where the row's values beyond are not
                                all +0; 0: these are one value, and the last is looked at */
     int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
+    int64_t across;         /* few rows of columns that lie apart, which are read as they lie: k in a round of a tile, whose
+                               squares of columns and k code generation transposes in registers; 0: another form */
     bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
+    bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
+    uint32_t parts;         /* which are this temp, [matrices, blocks of k, rows, columns] */
     int64_t lanes;          /* of a vector */
     int64_t length, batch;  /* k; results of all other coordinates */
     uint32_t sums;          /* scratch of streams: sums of a block of k */
@@ -95,6 +101,9 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
  * rows are kept), n: of packed columns. */
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
 void opjit_ir_contract_stream(contraction *c, block *list);
+/* contract_stream.c, with `split`: the stage that makes the parts; what the stage behind it adds to the totals. */
+void opjit_ir_contract_make_parts(contraction *c, block *stages);
+void opjit_ir_contract_add_parts(contraction *c, block *list);
 /* contract_mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in columns
  * up to the row's number + *out_behind alone. */
 bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind);
@@ -128,7 +137,7 @@ bool opjit_ir_contract_write(contraction *c, block *stages);
  * k; the results of those that are not stored from tiles. */
 void opjit_ir_contract_declare_turn(contraction *c); /* before share_columns: of columns that are transposed */
 void opjit_ir_contract_declare(contraction *c);
-void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p);
+void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t parts); /* each block: so often */
 void opjit_ir_contract_sums(contraction *c, block *list);
 void opjit_ir_contract_results(contraction *c, block *list);
 
@@ -153,13 +162,17 @@ typedef struct contract_zeros {
 void opjit_ir_contract_row_zeros(contraction *c, block *list, ir_ref i, contract_zeros *out);
 ir_ref opjit_ir_contract_less_zeros(contraction *c, ir_ref sum, const contract_zeros *row, ir_ref j);
 
-/* A loop from 0 to hi in the list; *out: its empty block.  Returns the variable. */
-static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)
+/* A loop from lo to hi in the list; *out: its empty block.  Returns the variable. */
+static inline ir_ref contract_loop_from(contraction *c, block *list, ir_ref lo, ir_ref hi, block *out)
 {
-    const ir_ref loop = opjit_ir_for(c->f, opjit_ir_index(c->f, 0), hi, 1);
+    const ir_ref loop = opjit_ir_for(c->f, lo, hi, 1);
     *out = (block){ .parent = loop };
     opjit_ir_block_add(c->f, list, loop);
     return ir_at(c->f, loop)->ref;
+}
+static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)
+{
+    return contract_loop_from(c, list, opjit_ir_index(c->f, 0), hi, out);
 }
 static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
 {

@@ -177,6 +177,16 @@ static opjit_status cleanup(ir_func *f, const ir_pass_env *env, opjit_error *err
 
 static void schedule_block(scheduler *s, ir_ref parent);
 
+/* What is in a loop without vectors. */
+static void schedule_body(scheduler *s, ir_ref loop)
+{
+    const uint32_t around = s->held_count;
+    if ((around > 0 || ir_at(s->f, loop)->hold) && around < MAX_HELD)
+        s->held[s->held_count++] = loop;
+    schedule_block(s, loop); /* as deep as loops nest: rule V16 */
+    s->held_count = around;
+}
+
 /* A loop that begins no row. */
 static void schedule_loop(scheduler *s, block *out, ir_ref loop)
 {
@@ -187,13 +197,13 @@ static void schedule_loop(scheduler *s, block *out, ir_ref loop)
         return;
     }
     const bool transposed = opjit_ir_transpose(s, out->parent, loop);
-    const bool vectors = !transposed && opjit_ir_find_work(s->f, loop, &w);
+    const bool vectors = !transposed && (opjit_ir_find_work(s->f, loop, &w) || opjit_ir_turns_loads(s, loop, &w));
     if (vectors && opjit_ir_add_remainder(s, out, loop, &w))
         return;
     if (vectors)
         opjit_ir_set_vector(s, loop, &w, 0, false);        /* attributes */
     else if (!transposed && !opjit_ir_set_copies(s, loop)) /* attributes of a loop without vectors */
-        schedule_block(s, loop);                           /* as deep as loops nest: rule V16 */
+        schedule_body(s, loop);
     opjit_ir_block_add(s->f, out, loop);
 }
 

@@ -8,6 +8,7 @@
 
 enum {
     MAX_CHAIN = 16,
+    MAX_HELD = 4,        /* loops inside one with hold around the current one */
     MAX_LOOPS = 96,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* of loops that do more than store, and of loops that become straight-line code */
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
@@ -25,6 +26,8 @@ typedef struct scheduler {
     bool threads;       /* a GPU: each loop is distributed over a team's threads, whose round is whole vectors */
     uint32_t team;      /* of the stage; 0: not a GPU */
     bool beyond_caches; /* the memory that the kernel touches exceeds the last cache */
+    ir_ref held[MAX_HELD]; /* the loop with hold around the current one, and those inside it, the outermost first */
+    uint32_t held_count;
 } scheduler;
 
 typedef struct chain {
@@ -51,6 +54,7 @@ typedef struct work {
     uint32_t cost;    /* operations on elements */
     bool math;        /* mathematical functions are among them */
     uint32_t gathers; /* loads that are done lane by lane */
+    bool single;      /* they take longer than what vectors save */
 } work;
 
 /* --- the stage (scheduler.c) -------------------------------------------------------------------------------------- */
@@ -88,6 +92,9 @@ bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 /* step.c: whether vectors can be made of a load in the loop, or single lanes, which *gathers counts; adds its
  * additional cost, compared with a load of neighbours, to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
+/* step.c, in a loop with hold: whether all loads that would be done lane by lane lie side by side along a loop around,
+ * so that they are squares that are transposed in registers. */
+bool opjit_ir_turns_loads(scheduler *s, ir_ref loop, const work *w);
 
 /* --- boundaries (boundary.c) -------------------------------------------------------------------------------------- */
 /* If `loop` begins a row of several pieces, or one that wants edges: appends the row to the list as loops over whole

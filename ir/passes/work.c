@@ -97,8 +97,10 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
         if (!steps_equally(f, r, loop, out))
             return false;
     }
-    if (out->cost < SPELLED_OUT)
-        return out->cost >= GATHER_COST * out->gathers;
+    if (out->cost < SPELLED_OUT) {
+        out->single = out->cost < GATHER_COST * out->gathers;
+        return !out->single;
+    }
     const int64_t trips = ir_index_value(f, ir_operand(f, loop, 1)) - ir_index_value(f, ir_operand(f, loop, 0));
     return (int64_t)(out->cost - SPELLED_OUT) * trips <= MOST_SPELLED_OUT;
 }

@@ -65,6 +65,8 @@ static product draw_product(test_random *r)
     p.tiles.together = test_random_chance(r, 30) ? (uint32_t)draw(r, 1, 3) : 0;
     if (p.tiles.together > 0 && test_random_chance(r, 50))
         p.rows = draw(r, 1, 2);
+    p.tiles.across = test_random_chance(r, 40) ? (uint32_t)draw(r, 1, 5) : 0;
+    p.tiles.split = test_random_chance(r, 40);
     p.tiles.share = test_random_chance(r, 50);
     p.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     p.tiles.block_columns = (uint32_t)draw(r, 1, 20);
