@@ -3,7 +3,11 @@
 PUBLISHED: the folder that keeps published models, which then are what is run."""
 import gc
 import os
+import platform
+import struct
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -36,6 +40,15 @@ def provider_session(model, only=False, host_threads=1, **given):
     o.add_provider_for_devices(devices(), {key: str(value) for key, value in given.items()})
     if only:  # every node has to be the provider's
         o.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return ort.InferenceSession(model, o)
+
+
+def context_model(model, path, embed, host_threads=1, **given):
+    """Writes the context model of the model, and returns the session that did."""
+    o = options(host_threads)
+    o.add_provider_for_devices(devices(), {"claim": "all"} | {key: str(value) for key, value in given.items()})
+    for key, value in (("enable", "1"), ("file_path", path), ("embed_mode", str(embed))):
+        o.add_session_config_entry(f"ep.context_{key}", value)
     return ort.InferenceSession(model, o)
 
 
@@ -198,12 +211,309 @@ class Calls(Same):
         self.assertEqual(one[0].tobytes(), two[0].tobytes())
 
     def test_disk_cache(self):
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             feed = {"x": np.ones((3, 64), "f")}
             want = provider_session(dense(3), only=True, claim="all", cache_dir=folder).run(None, feed)
             self.assertTrue(any(files for _, _, files in os.walk(folder)))
             self.same(provider_session(dense(3), only=True, claim="all", cache_dir=folder).run(None, feed), want, 0)
+
+
+IS_ONE_GROUP = ort.__version__.startswith("1.23.")
+
+# A process that opens a model and says whether it generated code.
+OPENED = """
+import sys
+import numpy as np
+import onnxruntime as ort
+ort.register_execution_provider_library("opjit", sys.argv[1])
+options = ort.SessionOptions()
+options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
+options.add_provider_for_devices(devices, dict(a.split("=") for a in sys.argv[4:]))
+session = ort.InferenceSession(sys.argv[2], options)
+feed = {i.name: np.load(sys.argv[3]) for i in session.get_inputs()}
+np.save(sys.argv[3] + ".out.npy", session.run(None, feed)[0])
+with open("/proc/self/maps") as file:
+    text = file.read()
+print("loaded codegen:", "libopjit-codegen" in text or "libLLVM" in text)
+"""
+
+
+def context_sum(data):
+    """The checksum of a context, by the words of context.c and store.c."""
+    h = 0xcbf29ce484222325
+    for (word,) in struct.iter_unpack("<Q", data[:24] + bytes(8) + data[32:]):
+        h = (h ^ word) * 0x100000001b3 & 0xffffffffffffffff
+        h ^= h >> 29
+    return h
+
+
+class Contexts(Same):
+    """Models in the EPContext form."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "model_ctx.onnx")
+        self.beside = os.path.join(self.folder.name, "model_ctx_opjit_0.bin")
+        self.x = np.random.default_rng(1).random((8, 64), "f")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def opened(self, path=None, **given):
+        """The result of another process, whether it loaded the code generation, and what it wrote."""
+        array = os.path.join(self.folder.name, "x.npy")
+        np.save(array, self.x)
+        done = subprocess.run([sys.executable, "-c", OPENED, LIBRARY, path or self.path, array, *map("=".join, given.items())],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [np.load(array + ".out.npy")], "loaded codegen: True" in done.stdout, done.stderr
+
+    def refused(self, path=None, model=None):
+        """The line with which the provider refuses the context model."""
+        with self.assertRaises(Exception) as caught:
+            provider_session(path or self.path if model is None else model, only=True)
+        line = str(caught.exception).strip()
+        self.assertIn("opjit: ", line)
+        self.assertNotIn("\n", line)
+        return line[line.index("opjit: "):]
+
+    def node(self):
+        nodes = onnx.load(self.path).graph.node
+        self.assertEqual([n.op_type for n in nodes], ["EPContext"])
+        return nodes[0], {a.name: helper.get_attribute_value(a) for a in nodes[0].attribute}
+
+    def change(self, edit, is_sum_right=True):
+        """edit(bytearray) on the file beside the model."""
+        with open(self.beside, "rb") as file:
+            data = bytearray(file.read())
+        edit(data)
+        if is_sum_right:
+            data[24:32] = struct.pack("<Q", context_sum(bytes(data)))
+        os.remove(self.beside)
+        with open(self.beside, "wb") as file:
+            file.write(data)
+
+    def test_no_code_is_generated(self):
+        for embed in (0, 1):
+            want = context_model(dense(8), self.path, embed).run(None, {"x": self.x})
+            node, attributes = self.node()
+            self.assertEqual((list(node.input), list(node.output), node.domain), (["x"], ["y"], "com.microsoft"))
+            self.assertEqual(attributes["source"].decode(), NAME)
+            self.assertEqual((attributes["embed_mode"], attributes["main_context"]), (embed, 1))
+            self.assertEqual(os.path.exists(self.beside), not embed)
+            self.assertEqual(attributes["ep_cache_context"] == b"model_ctx_opjit_0.bin", not embed)
+            got, generated, _ = self.opened()
+            self.same(got, want, 0)
+            self.assertFalse(generated)
+            os.remove(self.path)
+            if not embed:
+                os.remove(self.beside)
+        with open(self.path, "wb") as file:  # what a model that is none of a context does
+            file.write(dense(8))
+        self.assertTrue(self.opened(claim="all")[1])
+
+    def test_sizes_that_are_not_known(self):
+        """The context has the graph, and kernels of the sizes that `dims` says."""
+        context_model(dense("n"), self.path, 0, dims="n=8")
+        got, generated, _ = self.opened()
+        self.same(got, host_session(dense(8)).run(None, {"x": self.x}))
+        self.assertFalse(generated)
+        session, host = provider_session(self.path, only=True), host_session(dense("n"))
+        for n in (1, 8, 5):
+            x = np.random.default_rng(n).random((n, 64), "f")
+            self.same(session.run(None, {"x": x}), host.run(None, {"x": x}))
+        os.remove(self.path)
+        context_model(dense("n"), self.path, 0)
+        got, generated, _ = self.opened()
+        self.same(got, host_session(dense(8)).run(None, {"x": self.x}))
+        self.assertTrue(generated)
+
+    def test_several_groups(self):
+        """Groups with what opjit does not take between them; inputs in another order, a constant, a scalar, int64."""
+        model = made([helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Mul", ["s", "c"], ["t"]),
+                      helper.make_node("Add", ["a", "t"], ["b"]), helper.make_node("NonZero", ["b"], ["places"]),
+                      helper.make_node("Add", ["places", "one"], ["z"]), helper.make_node("Neg", ["b"], ["y"])],
+                     {"s": ("float32", []), "x": ("float32", [3, 5])},
+                     {"y": ("float32", [3, 5]), "z": ("int64", [2, None])},
+                     {"c": np.float32([1, 2, 3, 4, 5]), "one": np.int64([1])})
+        feed = {"x": np.random.default_rng(1).standard_normal((3, 5)).astype("f"), "s": np.array(2, "f")}
+        want = host_session(model).run(None, feed)
+        for embed in (0, 1):
+            self.same(context_model(model, self.path, embed).run(None, feed), want)
+            kinds = [n.op_type for n in onnx.load(self.path).graph.node]
+            self.assertEqual((kinds.count("EPContext"), kinds.count("NonZero")), (1 if IS_ONE_GROUP else 2, 1))
+            session = provider_session(self.path)
+            self.same(session.run(None, feed), want)
+            os.remove(self.path)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "names an x86-64 target")
+    def test_code_for_lesser_cpus(self):
+        """A kernel for a target that runs here is loaded, whatever else this CPU has."""
+        want = context_model(dense(8), self.path, 0, target="cpu:x86-64-v2").run(None, {"x": self.x})
+        self.assertTrue(self.node()[1]["hardware_architecture"].startswith(b"cpu:x86-64-v2"))
+        got, generated, _ = self.opened()
+        self.same(got, want, 0)
+        self.assertFalse(generated)
+
+    def test_another_cpu_or_library(self):
+        """Then kernels are compiled anew, and a warning says why."""
+        want = context_model(dense(8), self.path, 0).run(None, {"x": self.x})
+        foreign = b"cpu:aarch64" if platform.machine() == "x86_64" else b"cpu:x86-64-v1"
+
+        def change_target(data):
+            data[192:576] = foreign.ljust(384, b"\0")
+
+        def change_build(data):
+            data[96] ^= 1
+        for edit, line in ((change_target, "does not run on this machine"), (change_build, "another build than this one")):
+            self.change(edit)
+            got, generated, log = self.opened()
+            self.same(got, want)
+            self.assertTrue(generated)
+            self.assertRegex(log, f'opjit: node "{self.node()[0].name}": its kernels are compiled anew: .*{line}')
+
+    def test_damaged(self):
+        context_model(dense(8), self.path, 0)
+        name = self.node()[0].name
+        with open(self.beside, "rb") as file:
+            good = file.read()
+        line = f'opjit: node "{name}": its context can\'t be used: '
+
+        def flip(at):
+            def edit(data):
+                data[at] ^= 16
+            return edit
+        for at in [*range(0, 64, 3), *range(64, len(good), len(good) // 40)]:
+            self.change(flip(at), False)
+            self.assertIn(line, self.refused())
+            self.change(flip(at), False)
+        provider_session(self.path, only=True)
+        for edit, why in ((lambda d: d.pop(), "damaged: its size is wrong"), (lambda d: d.__delitem__(slice(100, None)),
+                          "damaged: too short"), (lambda d: d.extend(b"x"), "damaged: its size is wrong"),
+                          (flip(0), "none of opjit's"), (flip(8), "of another version of opjit"), (flip(1000), "checksum")):
+            self.change(edit, False)
+            self.assertIn(why, self.refused())
+            self.change(lambda d: d.__setitem__(slice(None), good), False)
+        for content, why in ((b"", "no file, or an empty one"), (None, "No such file")):
+            os.remove(self.beside)
+            if content is not None:
+                with open(self.beside, "wb") as file:
+                    file.write(content)
+            self.assertIn(f'opjit: node "{name}": its context is in file "model_ctx_opjit_0.bin": ', self.refused())
+            self.assertIn(why, self.refused())
+
+    def test_hostile(self):
+        """Contexts whose checksum is right: refused, or sessions, and nothing worse."""
+        context_model(dense(8), self.path, 0)
+        with open(self.beside, "rb") as file:
+            good = file.read()
+        model_at = struct.unpack_from("<Q", good, 32)[0]
+        random, worked = np.random.default_rng(7), 0
+        values = [0, 1, 8, 33, 255, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 8, (1 << 64) - 8, (1 << 64) - 1]
+        for at in range(32, model_at, 4):
+            if 96 <= at < 576:
+                continue
+            for value in random.choice(np.uint64(values), 3):
+                self.change(lambda d: d.__setitem__(slice(at, at + 8), struct.pack("<Q", int(value))))
+                try:
+                    provider_session(self.path, only=True).run(None, {"x": self.x})
+                    worked += 1
+                except Exception as error:
+                    self.assertIn("opjit: ", str(error))
+                self.change(lambda d: d.__setitem__(slice(None), good), False)
+        self.assertGreater(worked, 0)
+
+    def test_nodes_that_were_changed(self):
+        context_model(dense(8), self.path, 1)
+        text = self.node()[1]["ep_cache_context"]
+
+        def changed(kind="float32", width=64, **attributes):
+            given = {"embed_mode": 1, "ep_cache_context": text, "source": NAME} | attributes
+            node = helper.make_node("EPContext", ["x"], ["y"], name="changed", domain="com.microsoft", **given)
+            graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TYPES[kind], [8, width])],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, [8, 32])])
+            sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+            return helper.make_model(graph, ir_version=10, opset_imports=sets).SerializeToString()
+        self.same(provider_session(changed(), only=True).run(None, {"x": self.x}),
+                  host_session(dense(8)).run(None, {"x": self.x}))
+        self.assertIn("other inputs or outputs", self.refused(model=changed("int64")))
+        with self.assertRaisesRegex(Exception, "opjit: "):  # sizes that the model can't have are an error of the call
+            provider_session(changed(width=63), only=True).run(None, {"x": np.ones((8, 63), "f")})
+        for damaged in (b"", text[:-1], text[:100], b"\xff" + text, text.replace(b"opjit", b"opjut")):
+            self.assertIn('opjit: node "changed": its context', self.refused(model=changed(ep_cache_context=damaged)))
+        for file in ("../x.bin", "/etc/passwd", "", ".", "a/b"):
+            line = self.refused(model=changed(embed_mode=0, ep_cache_context=file))
+            self.assertIn("whose path is not known", line)
+            with open(self.path, "wb") as of:
+                of.write(changed(embed_mode=0, ep_cache_context=file))
+            self.assertIn("must be the name of one beside the model", self.refused())
+        with self.assertRaisesRegex(Exception, "(?i)fallback"):  # another provider's
+            provider_session(changed(source="Other"), only=True)
+
+    def test_two_contexts_in_a_model(self):
+        context_model(chain(64, 4), self.path, 1)
+        text = self.node()[1]["ep_cache_context"]
+        nodes = [helper.make_node("EPContext", [a], [b], name=b, domain="com.microsoft", ep_cache_context=text, source=NAME)
+                 for a, b in (("x", "m"), ("m", "y"))]
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name in "xmy"]
+        graph = helper.make_graph(nodes, "g", ports[:1], ports[2:], value_info=ports[1:2])
+        sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, ir_version=10, opset_imports=sets).SerializeToString()
+        x = np.random.default_rng(1).standard_normal(64).astype("f")
+        if IS_ONE_GROUP:
+            with self.assertRaises(Exception):
+                provider_session(model)
+        else:
+            once = host_session(chain(64, 4)).run(None, {"v0": x})
+            self.same(provider_session(model, only=True).run(None, {"x": x}), host_session(chain(64, 4)).run(None, {"v0": once[0]}))
+
+    def test_models_as_bytes(self):
+        context_model(dense(8), self.path, 0)
+        with open(self.path, "rb") as file:
+            model = file.read()
+        self.assertIn("ep.context_file_path has to say it", self.refused(model=model))
+        o = options()
+        o.add_provider_for_devices(devices(), {})
+        o.add_session_config_entry("ep.context_file_path", self.path)
+        self.same(ort.InferenceSession(model, o).run(None, {"x": self.x}), host_session(dense(8)).run(None, {"x": self.x}))
+        with self.assertRaisesRegex(Exception, "opjit: ep.context_file_path has to name the context model"):
+            o = options()
+            o.add_provider_for_devices(devices(), {"claim": "all"})
+            ort.ModelCompiler(o, dense(8)).compile_to_bytes()
+        with self.assertRaisesRegex(Exception, "opjit: node .* is a context already"):
+            context_model(self.path, self.path + "2.onnx", 0)
+
+    def test_compile_api(self):
+        plain = os.path.join(self.folder.name, "plain.onnx")
+        with open(plain, "wb") as file:
+            file.write(dense(8))
+        o = options()
+        o.add_provider_for_devices(devices(), {"claim": "all"})
+        ort.ModelCompiler(o, plain, embed_compiled_data_into_model=True).compile_to_file(self.path)
+        want = host_session(plain).run(None, {"x": self.x})
+        self.same(provider_session(self.path, only=True).run(None, {"x": self.x}), want)
+
+    def test_sessions_do_not_grow(self):
+        for embed in (0, 1):
+            want = context_model(dense(8), self.path, embed).run(None, {"x": self.x})
+            for i in range(60):
+                if i == 20:
+                    before = resident()
+                self.same(provider_session(self.path, only=True).run(None, {"x": self.x}), want, 0)
+            gc.collect()
+            self.assertLess(resident() - before, 8 << 20)
+            os.remove(self.path)
+
+    def test_eight_threads(self):
+        context_model(dense("n"), self.path, 0, dims="n=3")
+        session, host = provider_session(self.path, only=True, host_threads=2), host_session(dense("n"))
+
+        def work(k):
+            for i in range(30):
+                x = np.random.default_rng(k * 100 + i).random((1 + (i + k) % 5, 64), "f")
+                self.same(session.run(None, {"x": x}), host.run(None, {"x": x}))
+        self.assertEqual(on_threads(work), [])
 
 
 class Refused(Same):
@@ -214,6 +524,8 @@ class Refused(Same):
                             ({"threads": "-1"}, 'opjit: option threads: "-1", must be 0 to 64'),
                             ({"level": "top"}, 'opjit: option level: "top", must be auto, quick or peak'),
                             ({"dims": "n"}, 'opjit: option dims: "n", must be NAME=SIZE'),
+                            ({"target": "cpu:none"}, "opjit: option target: target cpu:none is unknown"),
+                            ({"target": "nvptx:sm_80"}, "opjit: option target: code for nvptx:sm_80 does not run"),
                             ({"size": "1"}, 'opjit: there is no option "size"')):
             with self.assertRaises(Exception) as caught:
                 provider_session(dense(1), **given)
@@ -236,27 +548,30 @@ class Refused(Same):
 
 class Documented(Same):
     def test_example(self):
-        """The lines of docs/onnxruntime.md, as they stand."""
+        """The lines of docs/onnxruntime.md, as they stand: a session, and one of a context model."""
         import re
-        import tempfile
         try:
             import opjit.onnxruntime  # noqa: F401
         except ImportError as why:
             self.skipTest(f"the Python package is not built: {why}")
         with open(os.path.join(HERE, "../../docs/onnxruntime.md"), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-        self.assertEqual(len(blocks), 1)
-        before = os.getcwd()
+        self.assertEqual(len(blocks), 2)
+        before, results = os.getcwd(), []
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
                 with open("model.onnx", "wb") as file:
                     file.write(dense("n"))
-                names = {}
-                exec(compile(blocks[0], "docs/onnxruntime.md", "exec"), names)
+                for block in blocks:
+                    names = {}
+                    exec(compile(block, "docs/onnxruntime.md", "exec"), names)
+                    results.append(names["result"])
+                self.assertTrue(os.path.exists("model_ctx_opjit_0.bin"))
             finally:
                 os.chdir(before)
-        self.same(names["result"], host_session(dense("n")).run(None, {"x": np.ones((8, 64), "f")}))
+        for result in results:
+            self.same(result, host_session(dense("n")).run(None, {"x": np.ones((8, 64), "f")}))
         self.assertEqual(os.path.realpath(opjit.onnxruntime.library_path()), os.path.realpath(LIBRARY))
 
 
@@ -307,7 +622,6 @@ class NodeTests(Same):
 def slots(library):
     """Calls of each slot that slots.def declares: none is declared for nothing, and no other one is called."""
     import ctypes
-    import platform
     import re
     if platform.machine() != "x86_64":
         print("slots are not counted on this processor")
@@ -333,14 +647,18 @@ def slots(library):
             bad()
         except Exception:
             pass
+    with tempfile.TemporaryDirectory() as folder:
+        for embed in (0, 1):
+            context_model(dense(2), f"{folder}/context{embed}.onnx", embed)
+            provider_session(f"{folder}/context{embed}.onnx", only=True)
     counts = ctypes.CDLL(library).opjit_slot_count
     counts.restype = ctypes.c_uint64
     with open(os.path.join(HERE, "../../frontend/hosts/onnxruntime/slots.def"), encoding="ascii") as file:
-        rows = re.findall(r"^(EP_)?SLOT\((\d+), [^,]+, (\w+)", file.read(), re.M)
-    declared = {int(index) + 400 * bool(ep): name for ep, index, name in rows}
-    rare = {"ReleaseStatus", "Logger_LogMessage"}  # of errors
+        rows = re.findall(r"^(EP_|EDITOR_)?SLOT\((\d+), [^,]+, (\w+)", file.read(), re.M)
+    declared = {int(index) + {"": 0, "EP_": 400, "EDITOR_": 408}[table]: name for table, index, name in rows}
+    rare = {"ReleaseStatus", "Logger_LogMessage", "ReleaseOpAttr"}  # of errors
     unused = [name for index, name in declared.items() if counts(index) == 0 and name not in rare]
-    others = [index for index in range(408) if counts(index) != 0 and index not in declared]
+    others = [index for index in range(416) if counts(index) != 0 and index not in declared]
     print(f"{len(declared)} slots, not called: {unused}; called and not declared: {others}")
     return len(unused) + len(others)
 

@@ -30,7 +30,7 @@ enum { PLACE = 64, LENGTH_BYTES = 5 };
 
 /* --- the wire ----------------------------------------------------------------------------------------------------- */
 
-static void reserve(bytes *b, size_t more)
+void opjit_ort_reserve(bytes *b, size_t more)
 {
     if (b->failed || more <= b->capacity - b->size)
         return;
@@ -46,9 +46,9 @@ static void reserve(bytes *b, size_t more)
     b->capacity = wanted;
 }
 
-static void put(bytes *b, const void *data, size_t size)
+void opjit_ort_put(bytes *b, const void *data, size_t size)
 {
-    reserve(b, size);
+    opjit_ort_reserve(b, size);
     if (b->failed || size == 0)
         return;
     memcpy(b->data + b->size, data, size);
@@ -62,7 +62,7 @@ static void put_varint(bytes *b, uint64_t value)
     for (; value > 127; value >>= 7)
         out[count++] = (unsigned char)(value | 128);
     out[count++] = (unsigned char)value;
-    put(b, out, count);
+    opjit_ort_put(b, out, count);
 }
 
 static void put_key(bytes *b, uint32_t field, uint32_t kind)
@@ -79,14 +79,14 @@ static void put_int(bytes *b, uint32_t field, int64_t value)
 static void put_float(bytes *b, uint32_t field, float value)
 {
     put_key(b, field, KIND_32_BITS);
-    put(b, &value, sizeof value);
+    opjit_ort_put(b, &value, sizeof value);
 }
 
 static void put_data(bytes *b, uint32_t field, const void *data, size_t size)
 {
     put_key(b, field, KIND_BYTES);
     put_varint(b, size);
-    put(b, data, size);
+    opjit_ort_put(b, data, size);
 }
 
 static void put_text(bytes *b, uint32_t field, const char *text)
@@ -98,7 +98,7 @@ static void put_text(bytes *b, uint32_t field, const char *text)
 static size_t open_message(bytes *b, uint32_t field)
 {
     put_key(b, field, KIND_BYTES);
-    put(b, (const unsigned char[LENGTH_BYTES]){ 0 }, LENGTH_BYTES);
+    opjit_ort_put(b, (const unsigned char[LENGTH_BYTES]){ 0 }, LENGTH_BYTES);
     return b->size;
 }
 
@@ -163,8 +163,7 @@ static ort_status *put_tensor(const ort_api *api, bytes *b, uint32_t field, cons
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
-/* Reads the attribute's contents into *out, `*out_size` bytes which the caller frees, with a byte of 0 behind. */
-static ort_status *read_attribute(const ort_api *api, const ort_attribute *a, int type, void **out, size_t *out_size)
+ort_status *opjit_ort_read_attribute(const ort_api *api, const ort_attribute *a, int type, void **out, size_t *out_size)
 {
     size_t size = 256;
     for (int tries = 0;; tries++) {
@@ -232,7 +231,7 @@ static ort_status *put_attribute(const ort_api *api, bytes *b, const ort_attribu
     } else {
         void *data = NULL;
         size_t size = 0;
-        ORT_TRY(read_attribute(api, a, type, &data, &size));
+        ORT_TRY(opjit_ort_read_attribute(api, a, type, &data, &size));
         put_contents(b, type, data, size);
         free(data);
     }

@@ -141,30 +141,22 @@ static ort_status *form_groups(claims *c)
 
 /* --- a group ------------------------------------------------------------------------------------------------------ */
 
-/* The sizes of the group's inputs; `guess` where they are not known.  *out_known: none was guessed. */
-static void choose_sizes(const claims *c, const group *of, int64_t guess, shape *out, bool *out_known)
+void opjit_ort_choose_sizes(const provider *p, const graph *g, const group *of, int64_t guess, shape *out,
+                            bool *out_known)
 {
     *out_known = true;
     for (uint32_t i = 0; i < of->input_count; i++) {
-        const graph_value *const v = &c->g.values[of->inputs[i]];
+        const graph_value *const v = &g->values[of->inputs[i]];
         out[i].rank = v->rank;
         for (uint32_t d = 0; d < v->rank; d++) {
             int64_t size = v->dims[d];
-            for (uint32_t k = 0; k < c->p->options.dim_count && size < 0 && v->dim_names[d] != NULL; k++)
-                if (strcmp(c->p->options.dims[k].name, v->dim_names[d]) == 0)
-                    size = c->p->options.dims[k].size;
+            for (uint32_t k = 0; k < p->options.dim_count && size < 0 && v->dim_names[d] != NULL; k++)
+                if (strcmp(p->options.dims[k].name, v->dim_names[d]) == 0)
+                    size = p->options.dims[k].size;
             *out_known = *out_known && size >= 0;
             out[i].sizes[d] = (uint64_t)(size < 0 ? guess : size);
         }
     }
-}
-
-static void warn(const provider *p, const opjit_error *error)
-{
-    ort_status *const status =
-        p->api->Logger_LogMessage(p->logger, ORT_WARNING, error->message, __FILE__, __LINE__, "GetCapability");
-    if (status != NULL)
-        p->api->ReleaseStatus(status);
 }
 
 typedef struct verdict {
@@ -172,15 +164,15 @@ typedef struct verdict {
     int32_t refused; /* node of the graph that is at fault; ORT_NONE: none, the group as a whole */
 } verdict;
 
-/* Whether the group can be read as a model, for the first sizes that do.  *out_known as of choose_sizes. */
+/* Whether the group can be read as a model, for the first sizes that do.  *out_known as of opjit_ort_choose_sizes. */
 static bool can_read(const claims *c, const group *of, const bytes *model, const char *const *names, shape *shapes,
                      bool *out_known, verdict *out)
 {
     for (uint32_t k = 0; k < GUESSES; k++) {
         opjit_error error;
         entry *e = NULL;
-        choose_sizes(c, of, guesses[k], shapes, out_known);
-        if (opjit_ort_make(c->p, model, names, shapes, of->input_count, true, &e, &error) == OPJIT_OK) {
+        opjit_ort_choose_sizes(c->p, &c->g, of, guesses[k], shapes, out_known);
+        if (opjit_ort_make(c->p, model, names, shapes, of->input_count, true, NULL, &e, &error) == OPJIT_OK) {
             opjit_ort_release_entry(e);
             return true;
         }
@@ -205,8 +197,8 @@ static ort_status *judge_model(claims *c, const group *of, const bytes *model, s
         out->claim = c->p->options.claim == CLAIM_ALL;
         return NULL;
     }
-    if (opjit_ort_make(c->p, model, names, shapes, of->input_count, false, &e, &error) != OPJIT_OK) {
-        warn(c->p, &error);
+    if (opjit_ort_make(c->p, model, names, shapes, of->input_count, false, NULL, &e, &error) != OPJIT_OK) {
+        opjit_ort_warn(c->p, "%s", error.message);
         return NULL;
     }
     opjit_ort_release_entry(e);
@@ -314,10 +306,30 @@ static ort_status *claim_groups(claims *c, ort_support_info *support)
     return NULL;
 }
 
+/* Claims the EPContext nodes of this provider, each as it is; *out_count: how many.  Where a model has any, who made it
+ * has decided about its other nodes. */
+static ort_status *claim_contexts(const claims *c, ort_support_info *support, uint32_t *out_count)
+{
+    static const ort_fusion_options options = { ORT_VERSION, false };
+    const ort_api *const api = c->p->api;
+    for (uint32_t i = 0; i < c->g.node_count; i++) {
+        bool ours = false;
+        ORT_TRY(opjit_ort_is_context(api, &c->g.nodes[i], &ours));
+        if (!ours)
+            continue;
+        if (c->p->one_group && *out_count > 0)
+            return opjit_ort_fail(api, ORT_FAIL, "the model has several contexts, and this ONNX Runtime takes one");
+        ORT_TRY(api->EpGraphSupportInfo_AddNodesToFuse(support, &c->g.nodes[i].node, 1, &options));
+        ++*out_count;
+    }
+    return NULL;
+}
+
 ort_status *opjit_ort_claim(provider *p, const ort_graph *host, ort_support_info *support)
 {
     claims c = { .p = p };
     const ort_node *parent = NULL;
+    uint32_t contexts = 0;
     ORT_TRY(p->api->Graph_GetParentNode(host, &parent));
     if (parent != NULL) /* a graph inside of a node: If, Loop and Scan are the host's */
         return NULL;
@@ -331,7 +343,9 @@ ort_status *opjit_ort_claim(provider *p, const ort_graph *host, ort_support_info
     }
     for (uint32_t i = 0; i < c.g.node_count && status == NULL; i++)
         c.taken[i] = is_taken(&c.g.nodes[i]);
-    if (status == NULL && !c.g.is_inner)
+    if (status == NULL)
+        status = claim_contexts(&c, support, &contexts);
+    if (status == NULL && !c.g.is_inner && contexts == 0)
         status = claim_groups(&c, support);
     opjit_ort_free_graph(&c.g);
     return status;

@@ -55,8 +55,8 @@ static opjit_status read_model(const provider *p, const bytes *model, const char
     return status;
 }
 
-/* Compiles e->model, its stages on all cores. */
-static opjit_status compile(const provider *p, entry *e, opjit_error *error)
+/* Compiles e->model, its stages on all cores, or loads the image. */
+static opjit_status compile(const provider *p, entry *e, const image *from, opjit_error *error)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
@@ -64,7 +64,15 @@ static opjit_status compile(const provider *p, entry *e, opjit_error *error)
     options.level = p->options.level;
     if (opjit_pool_create(NULL, 0, &pool, NULL) == OPJIT_OK)
         options.executor = opjit_pool_executor(pool);
-    opjit_status status = opjit_model_compile(e->model, &options, &e->kernel, error);
+    opjit_status status;
+    if (from == NULL) {
+        status = opjit_model_compile(e->model, &options, &e->kernel, error);
+    } else {
+        options.level = from->level;
+        options.target = from->target;
+        options.flags = OPJIT_COMPILE_BORROW_CONSTANTS; /* as opjit_model_compile does */
+        status = opjit_graph_load(opjit_model_graph(e->model), &options, from->data, from->bytes, &e->kernel, error);
+    }
     opjit_pool_destroy(pool);
     if (status == OPJIT_OK)
         status = opjit_kernel_get_info(e->kernel, &info, error);
@@ -77,7 +85,7 @@ static opjit_status compile(const provider *p, entry *e, opjit_error *error)
 }
 
 opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *const *names, const shape *shapes,
-                            uint32_t input_count, bool only_read, entry **out, opjit_error *error)
+                            uint32_t input_count, bool only_read, const image *from, entry **out, opjit_error *error)
 {
     entry *const e = calloc(1, sizeof *e);
     *out = NULL;
@@ -102,7 +110,7 @@ opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *c
     if (status == OPJIT_OK)
         status = read_ports(e->model, e->output_count, opjit_model_get_output, e->outputs, error);
     if (status == OPJIT_OK && !only_read)
-        status = compile(p, e, error);
+        status = compile(p, e, from, error);
     if (status != OPJIT_OK) {
         opjit_ort_release_entry(e);
         return status;

@@ -81,16 +81,23 @@ static ort_status *add_provider(const trial *t, ort_session_options *options)
 {
     static const char *const levels[] = { "auto", "quick", "peak" };
     const ort_api *const api = t->p->api;
-    const char *const keys[] = { "claim", "level", "threads", "cache_dir" };
+    const char *keys[5] = { "claim", "level", "threads" };
     char threads[] = { (char)('0' + t->p->options.threads / 10 % 10), (char)('0' + t->p->options.threads % 10), '\0' };
-    const char *const values[] = { "all", levels[t->p->options.level], threads, t->p->options.cache_dir };
+    const char *values[5] = { "all", levels[t->p->options.level], threads };
     const ort_ep_device *const *devices = NULL;
-    size_t count = 0;
+    size_t count = 0, used = 3;
+    if (t->p->options.cache_dir[0] != '\0') {
+        keys[used] = "cache_dir";
+        values[used++] = t->p->options.cache_dir;
+    }
+    if (t->p->options.target[0] != '\0') {
+        keys[used] = "target";
+        values[used++] = t->p->options.target;
+    }
     ORT_TRY(api->GetEpDevices(t->env, &devices, &count));
     for (size_t i = 0; i < count; i++)
         if (strcmp(api->EpDevice_EpName(devices[i]), ORT_PROVIDER) == 0)
-            return api->SessionOptionsAppendExecutionProvider_V2(options, t->env, &devices[i], 1, keys, values,
-                                                                 t->p->options.cache_dir[0] == '\0' ? 3 : 4);
+            return api->SessionOptionsAppendExecutionProvider_V2(options, t->env, &devices[i], 1, keys, values, used);
     return opjit_ort_fail(api, ORT_FAIL, "the provider is not registered any more");
 }
 
@@ -183,21 +190,6 @@ static ort_status *try_both(trial *t, const shape *shapes, bool *out)
     return NULL;
 }
 
-/* Of a model; not 0. */
-static uint64_t hash_bytes(const bytes *b)
-{
-    uint64_t h = 0xcbf29ce484222325u, word;
-    size_t at = 0;
-    for (; at + sizeof word <= b->size; at += sizeof word) {
-        memcpy(&word, b->data + at, sizeof word);
-        h = (h ^ word) * 0x100000001b3u;
-        h ^= h >> 29;
-    }
-    for (; at < b->size; at++)
-        h = (h ^ b->data[at]) * 0x100000001b3u;
-    return h == 0 ? 1 : h;
-}
-
 static ort_status *measure(const provider *p, const graph *g, const group *nodes, const bytes *model,
                            const shape *shapes, bool *out)
 {
@@ -222,7 +214,7 @@ static ort_status *measure(const provider *p, const graph *g, const group *nodes
 ort_status *opjit_ort_is_faster(provider *p, const graph *g, const group *nodes, const bytes *model,
                                 const shape *shapes, bool *out)
 {
-    const uint64_t hash = hash_bytes(model);
+    const uint64_t hash = opjit_ort_hash(0, model->data, model->size) | 1; /* 0 is none */
     for (uint32_t i = 0; i < MEASURED; i++)
         if (p->measured[i].hash == hash) { /* the host asks twice */
             *out = p->measured[i].is_faster;

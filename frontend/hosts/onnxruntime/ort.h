@@ -65,7 +65,9 @@ typedef struct ort_fusion_options {
 typedef struct ort_api {
 #define SLOT(index, result, name, parameters) result(*name) parameters;
 #define EP_SLOT SLOT
+#define EDITOR_SLOT SLOT
 #include "frontend/hosts/onnxruntime/slots.def"
+#undef EDITOR_SLOT
 #undef EP_SLOT
 #undef SLOT
 } ort_api;

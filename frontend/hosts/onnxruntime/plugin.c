@@ -10,12 +10,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* A context that providers with one folder share, and with it its kernels. */
+/* A context that providers with one folder and one target share, and with it its kernels. */
 typedef struct shared_context {
     struct shared_context *next;
     opjit_context *context;
     uint32_t users;
-    char cache_dir[1024];
+    char cache_dir[1024], target[OPJIT_TARGET_TEXT];
 } shared_context;
 
 typedef struct factory {
@@ -34,6 +34,18 @@ ort_status *opjit_ort_fail(const ort_api *api, int code, const char *format, ...
     vsnprintf(text + 7, sizeof text - 7, format, arguments);
     va_end(arguments);
     return api->CreateStatus(code, text);
+}
+
+void opjit_ort_warn(const provider *p, const char *format, ...)
+{
+    char text[900] = "opjit: ";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + 7, sizeof text - 7, format, arguments);
+    va_end(arguments);
+    ort_status *const status = p->api->Logger_LogMessage(p->logger, ORT_WARNING, text, __FILE__, __LINE__, "opjit");
+    if (status != NULL)
+        p->api->ReleaseStatus(status);
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
@@ -82,11 +94,33 @@ static ort_status *read_option(const ort_api *api, const char *key, const char *
             return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "option cache_dir: %zu bytes, must be fewer than %zu",
                                   strlen(value), sizeof out->cache_dir);
         strcpy(out->cache_dir, value);
+    } else if (strcmp(key, "target") == 0) {
+        opjit_error error;
+        if (opjit_target_runs_here(value, &error) != OPJIT_OK ||
+            opjit_target_get_text(value, out->target, &error) != OPJIT_OK)
+            return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "option target: %s", error.message);
     } else if (strcmp(key, "dims") == 0) {
         return read_dims(api, value, out);
     } else {
-        return opjit_ort_fail(api, ORT_INVALID_ARGUMENT,
-                              "there is no option \"%.80s\": claim, level, threads, cache_dir and dims are taken", key);
+        return opjit_ort_fail(
+            api, ORT_INVALID_ARGUMENT,
+            "there is no option \"%.80s\": claim, level, threads, cache_dir, dims and target are taken", key);
+    }
+    return NULL;
+}
+
+/* What a session says of context models, among other things. */
+static ort_status *read_session_option(const ort_api *api, const char *key, const char *value, provider_options *out)
+{
+    if (strcmp(key, "ep.context_enable") == 0) {
+        out->writes_context = strcmp(value, "1") == 0;
+    } else if (strcmp(key, "ep.context_embed_mode") == 0) {
+        out->embeds_context = strcmp(value, "1") == 0;
+    } else if (strcmp(key, "ep.context_file_path") == 0) {
+        if (strlen(value) >= sizeof out->context_path)
+            return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "ep.context_file_path: %zu bytes, must be fewer than %zu",
+                                  strlen(value), sizeof out->context_path);
+        strcpy(out->context_path, value);
     }
     return NULL;
 }
@@ -106,27 +140,31 @@ ort_status *opjit_ort_options(const ort_api *api, const ort_session_options *ses
     for (size_t i = 0; i < count && status == NULL; i++)
         if (strncmp(keys[i], prefix, sizeof prefix - 1) == 0)
             status = read_option(api, keys[i] + sizeof prefix - 1, values[i], out);
+        else
+            status = read_session_option(api, keys[i], values[i], out);
     api->ReleaseKeyValuePairs(pairs);
     return status;
 }
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */
 
-static opjit_status take_context(factory *f, const char *cache_dir, opjit_context **out, opjit_error *error)
+static opjit_status take_context(factory *f, const provider_options *given, opjit_context **out, opjit_error *error)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_status status = OPJIT_OK;
     pthread_mutex_lock(&f->lock);
     shared_context *s = f->contexts;
-    while (s != NULL && strcmp(s->cache_dir, cache_dir) != 0)
+    while (s != NULL && (strcmp(s->cache_dir, given->cache_dir) != 0 || strcmp(s->target, given->target) != 0))
         s = s->next;
     if (s == NULL) {
         s = calloc(1, sizeof *s);
-        options.cache_dir = cache_dir[0] == '\0' ? NULL : cache_dir;
+        options.cache_dir = given->cache_dir[0] == '\0' ? NULL : given->cache_dir;
+        options.target = given->target[0] == '\0' ? NULL : given->target;
         *error = (opjit_error){ .status = OPJIT_OUT_OF_MEMORY, .message = "there is no memory" };
         status = s == NULL ? OPJIT_OUT_OF_MEMORY : opjit_context_create(&options, &s->context, error);
         if (status == OPJIT_OK) {
-            strcpy(s->cache_dir, cache_dir);
+            strcpy(s->cache_dir, given->cache_dir);
+            strcpy(s->target, given->target);
             s->next = f->contexts;
             f->contexts = s;
         } else {
@@ -182,10 +220,11 @@ static ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const 
                                     ort_compute_info **out, ort_node **out_context_nodes)
 {
     ort_status *status = NULL;
+    provider *const p = (provider *)ep;
     size_t made = 0;
-    (void)out_context_nodes;
     while (made < count && status == NULL) {
-        status = opjit_ort_compile((provider *)ep, graphs[made], fused[made], &out[made]);
+        ort_node **const context_node = p->options.writes_context ? &out_context_nodes[made] : NULL;
+        status = opjit_ort_compile(p, graphs[made], fused[made], &out[made], context_node);
         made += status == NULL;
     }
     if (status != NULL) {
@@ -217,7 +256,7 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_hardware_devi
     p->logger = logger;
     p->one_group = f->one_group;
     ort_status *status = opjit_ort_options(&f->api, options, &p->options);
-    if (status == NULL && take_context(f, p->options.cache_dir, &p->context, &error) != OPJIT_OK)
+    if (status == NULL && take_context(f, &p->options, &p->context, &error) != OPJIT_OK)
         status = opjit_ort_fail(&f->api, ORT_FAIL, "%s", error.message);
     if (status != NULL)
         free(p);
@@ -312,18 +351,28 @@ static ort_status *no_stream(ort_ep_factory *f, const void *device, const ort_pa
     return NULL;
 }
 
+#define NOT_HERE(index, result, name, parameters)
 static ort_api read_api(const ort_function *table)
 {
     ort_api api = { 0 };
 #define SLOT(index, result, name, parameters) api.name = (result(*) parameters)table[index];
-#define EP_SLOT(index, result, name, parameters)
+#define EP_SLOT NOT_HERE
+#define EDITOR_SLOT NOT_HERE
 #include "frontend/hosts/onnxruntime/slots.def"
 #undef EP_SLOT
 #undef SLOT
     const ort_function *const of_providers = api.GetEpApi();
-#define SLOT(index, result, name, parameters)
+#define SLOT NOT_HERE
 #define EP_SLOT(index, result, name, parameters) api.name = (result(*) parameters)of_providers[index];
 #include "frontend/hosts/onnxruntime/slots.def"
+#undef EDITOR_SLOT
+#undef EP_SLOT
+    const ort_function *const of_editor = api.GetModelEditorApi();
+#define EP_SLOT NOT_HERE
+#define EDITOR_SLOT(index, result, name, parameters) \
+    api.name = of_editor == NULL ? NULL : (result(*) parameters)of_editor[index];
+#include "frontend/hosts/onnxruntime/slots.def"
+#undef EDITOR_SLOT
 #undef EP_SLOT
 #undef SLOT
     return api;

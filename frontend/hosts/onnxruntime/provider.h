@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider.h - what the provider's files share.  A graph of ONNX Runtime is read into records (graph.c), a group of its
- * nodes becomes the bytes of an ONNX model (bytes.c), and that a kernel for each set of sizes (kernel.c). */
+ * nodes becomes the bytes of an ONNX model (bytes.c), and that a kernel for each set of sizes (kernel.c).  A context
+ * model carries both (context.c). */
 #ifndef OPJIT_HOSTS_ONNXRUNTIME_PROVIDER_H
 #define OPJIT_HOSTS_ONNXRUNTIME_PROVIDER_H
 
 #include <stdatomic.h>
 
 #include <opjit/model.h>
+#include <opjit/reflect.h>
 
 #include "frontend/hosts/onnxruntime/ort.h"
 
 #define ORT_PROVIDER "OpjitExecutionProvider"
-enum { ORT_RANK = 8, ORT_NONE = -1 };
+enum { ORT_RANK = 8, ORT_NONE = -1, ORT_PATH = 4096 };
+enum { ORT_ENTRIES = 32 }; /* kernels of a fused node that are kept */
 
 typedef enum claim_rule {
     CLAIM_GAIN, /* what is measured to be faster */
@@ -31,7 +34,10 @@ typedef struct provider_options {
     uint32_t threads; /* at most as many of the host's; 0: all */
     uint32_t dim_count;
     claim_dim dims[CLAIM_DIMS];
-    char cache_dir[1024]; /* "": none */
+    char cache_dir[1024];           /* "": none */
+    char target[OPJIT_TARGET_TEXT]; /* "": this CPU */
+    bool writes_context, embeds_context;
+    char context_path[ORT_PATH]; /* of the context model; "": not said */
 } provider_options;
 
 /* What was found out about a group. */
@@ -52,10 +58,13 @@ typedef struct provider {
     provider_options options;
     measured measured[MEASURED]; /* the last ones, in a circle */
     uint32_t next_measured;
+    uint32_t context_files; /* that were written */
 } provider;
 
 /* "opjit: " and the line, as a status; the call's text is cut where it is long. */
 ort_status *opjit_ort_fail(const ort_api *api, int code, const char *format, ...);
+/* "opjit: " and the line, as a warning in the host's log. */
+void opjit_ort_warn(const provider *p, const char *format, ...);
 /* Reads the session's options of this provider; a status names what is wrong. */
 ort_status *opjit_ort_options(const ort_api *api, const ort_session_options *session, provider_options *out);
 
@@ -128,6 +137,12 @@ typedef struct bytes {
     bool failed; /* no memory */
 } bytes;
 
+/* Room for so many more bytes; those bytes.  Without memory out->failed is set. */
+void opjit_ort_reserve(bytes *b, size_t more);
+void opjit_ort_put(bytes *b, const void *data, size_t size);
+/* Reads the attribute's contents into *out, `*out_size` bytes which the caller frees, with a byte of 0 behind. */
+ort_status *opjit_ort_read_attribute(const ort_api *api, const ort_attribute *a, int type, void **out,
+                                     size_t *out_size);
 /* Writes the group as a model; constants of a multiple of 64 bytes' place in it.  The caller frees out->data. */
 ort_status *opjit_ort_write_model(const ort_api *api, const graph *g, const group *nodes, bytes *out);
 
@@ -154,16 +169,82 @@ typedef struct entry {
     uint64_t workspace_bytes, scratch_bytes; /* for one worker, for each further one */
 } entry;
 
-/* Makes a model of the bytes, and its kernel unless it is only read. */
+/* The image of a kernel that may be at hand, and what it was made with. */
+typedef struct image {
+    const void *data;
+    uint64_t bytes;
+    opjit_level level;
+    const char *target; /* which runs here */
+} image;
+
+/* Makes a model of the bytes, and its kernel unless it is only read, of the image where it is that kernel's; NULL: there
+ * is none. */
 opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *const *names, const shape *shapes,
-                            uint32_t input_count, bool only_read, entry **out, opjit_error *error);
+                            uint32_t input_count, bool only_read, const image *from, entry **out, opjit_error *error);
 void opjit_ort_release_entry(entry *e);
 
-/* The functions of a fused node in *out, with a kernel for the sizes that are known. */
-ort_status *opjit_ort_compile(provider *p, const ort_graph *host, const ort_node *fused, ort_compute_info **out);
+/* The functions of a fused node in *out, with a kernel for the sizes that are known.  out_context_node: an EPContext
+ * node that carries them; NULL: none is asked for. */
+ort_status *opjit_ort_compile(provider *p, const ort_graph *host, const ort_node *fused, ort_compute_info **out,
+                              ort_node **out_context_node);
 void opjit_ort_release_compute(ort_compute_info *info);
 
+/* --- files -------------------------------------------------------------------------------------------------------- */
+/* Bytes at a multiple of 64. */
+typedef struct stored {
+    unsigned char *data;
+    size_t size;
+    bool is_mapped;
+} stored;
+
+/* Of what comes behind bytes whose hash is `before`, of a number that is a multiple of 8; 0: behind nothing. */
+uint64_t opjit_ort_hash(uint64_t before, const void *data, size_t size);
+/* These two say why not; NULL: it is done.  A reader meets a whole file. */
+const char *opjit_ort_read_file(const char *path, stored *out);
+const char *opjit_ort_write_file(const char *path, const void *data, size_t size);
+void opjit_ort_free_stored(stored *s);
+
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
+typedef struct carried_kernel {
+    const void *image;
+    uint64_t bytes;
+    const shape *shapes; /* of the inputs */
+} carried_kernel;
+
+/* What a context carries. */
+typedef struct carried {
+    const void *model;
+    uint64_t model_bytes;
+    const char *const *names; /* of the model's inputs */
+    const int32_t *types;     /* of its inputs, then of its outputs, as ONNX numbers them */
+    uint32_t input_count, output_count, kernel_count;
+    carried_kernel kernels[ORT_ENTRIES];
+    opjit_level level; /* of the kernels, as their target */
+    const char *target, *version, *build;
+} carried;
+
+/* As bytes, which the caller frees; false: there is no memory. */
+bool opjit_ort_pack(const carried *c, bytes *out);
+/* Borrows from the bytes, which may be anybody's.  Why not; NULL: it is done. */
+const char *opjit_ort_unpack(const stored *s, arena *memory, carried *out);
+/* Bytes as a text, and back; false: there is no memory, or the text is none of these. */
+bool opjit_ort_without_zeros(const bytes *from, bytes *out);
+bool opjit_ort_with_zeros(const void *text, size_t size, bytes *out);
+
+/* Whether the node is an EPContext node of this provider. */
+ort_status *opjit_ort_is_context(const ort_api *api, const graph_node *n, bool *out);
+/* What the graph's node carries, in *out, which borrows from *out_bytes and *memory. */
+ort_status *opjit_ort_open_context(const provider *p, const graph *g, const graph_node *n, arena *memory,
+                                   stored *out_bytes, carried *out);
+/* An EPContext node in the place of the fused one, and the file beside the context model, if there is to be one. */
+ort_status *opjit_ort_make_context_node(provider *p, const ort_graph *host, const ort_node *fused, const carried *c,
+                                        const char *const *outputs, ort_node **out);
+
 /* --- claims ------------------------------------------------------------------------------------------------------- */
+/* The sizes of the group's inputs, where they are not known those of the option dims, and else the guess.  *out_known:
+ * none was guessed. */
+void opjit_ort_choose_sizes(const provider *p, const graph *g, const group *of, int64_t guess, shape *out,
+                            bool *out_known);
 /* OrtEp's GetCapability. */
 ort_status *opjit_ort_claim(provider *p, const ort_graph *host, ort_support_info *support);
 /* Whether the model runs faster here than by the host's own kernels; sizes: of its inputs. */

@@ -32,7 +32,8 @@ def register():
 
 def session_options(options=None, **provider):
     """onnxruntime.SessionOptions with the provider added; `options` are changed, or new ones made.  Of the provider:
-    claim="gain" (or "all"), level="auto" ("quick", "peak"), threads=0, cache_dir="", dims="batch=1,sequence=128"."""
+    claim="gain" (or "all"), level="auto" ("quick", "peak"), threads=0, cache_dir="", dims="batch=1,sequence=128",
+    target="cpu"."""
     import onnxruntime
     devices = register()
     if options is None:
