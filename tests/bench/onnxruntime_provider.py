@@ -6,13 +6,15 @@
         FOLDER: keeps the models; TEXT: rows whose names have it
 
 Sizes are fixed by free dimension overrides, so that claim=gain can measure.  A row has the least time of a call of both, their
-ratio (the median of all rounds), the creation of both sessions, and whether the provider claimed anything."""
+ratio (the median of all rounds), the creation of both sessions, that of a second session with a cache_dir and that of one of a
+context model, and whether the provider claimed anything."""
 import argparse
 import math
 import os
 import re
 import statistics
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -53,19 +55,37 @@ def timed_session(model, options, **given):
     return session, (time.perf_counter() - begin) * 1e3
 
 
+def provider_options(given, entries=(), **more):
+    options = onnx_peers.options(given.threads)
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
+    options.add_provider_for_devices(devices, {"claim": given.claim} | more)
+    for key, value in entries:
+        options.add_session_config_entry(key, value)
+    return options
+
+
+def later_sessions(model, given):
+    """Milliseconds of a second session with a cache_dir, and of one of a context model (0: nothing was claimed); no other
+    session shares their kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        cached = [timed_session(model, provider_options(given, cache_dir=folder))[1] for _ in range(2)][1]
+        context = os.path.join(folder, "ctx.onnx")
+        entries = (("ep.context_enable", "1"), ("ep.context_file_path", context))
+        timed_session(model, provider_options(given, entries, cache_dir=folder))
+        return cached, timed_session(context, provider_options(given))[1] if os.path.exists(context) else 0
+
+
 def measure(path, sizes, values, given):
     feed = onnx_peers.feed_of(onnx_peers.session_of(path, 1), sizes, values)
     model = fixed(path, feed)
     host, host_ms = timed_session(model, onnx_peers.options(given.threads), providers=["CPUExecutionProvider"])
-    options = onnx_peers.options(given.threads)
-    devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
-    options.add_provider_for_devices(devices, {"claim": given.claim})
-    ours, ours_ms = timed_session(model, options)
+    cached_ms, context_ms = later_sessions(model, given)
+    ours, ours_ms = timed_session(model, provider_options(given))
     same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(host.run(None, feed), ours.run(None, feed)))
     pairs = [(least_call(host, feed), least_call(ours, feed)) for _ in range(given.rounds)]
     ratio = statistics.median(b / a for a, b in pairs)
     print(f"| {os.path.basename(path):36s} | {min(a for a, _ in pairs):8.3f} | {min(b for _, b in pairs):8.3f} | {ratio:.2f} | "
-          f"{host_ms:.0f} | {ours_ms:.0f} | {'no' if same else 'yes'} |", flush=True)
+          f"{host_ms:.0f} | {ours_ms:.0f} | {cached_ms:.0f} | {context_ms:.0f} | {'no' if same else 'yes'} |", flush=True)
     return ratio
 
 
@@ -80,7 +100,7 @@ def main():
     given = parser.parse_args()
     os.makedirs(given.folder, exist_ok=True)
     ort.register_execution_provider_library("opjit", os.path.abspath(given.library))
-    print("| model | default, ms | provider, ms | ratio | session | with it | other bits |")
+    print("| model | default, ms | provider, ms | ratio | session | with it | again | context | other bits |")
     ratios = []
     for package, file, sizes, values in onnx_peers.MODELS:
         if given.text not in package + " " + file:

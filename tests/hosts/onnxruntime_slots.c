@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onnxruntime_slots.c - stands between onnxruntime and the execution provider, whose library OPJIT_TEST_PROVIDER names,
- * and counts which slots of OrtApi, OrtEpApi and OrtModelEditorApi the provider calls.  x86-64 alone: a slot's stub counts and jumps. */
+ * and counts which slots of OrtApi, OrtEpApi and OrtModelEditorApi the provider calls.  x86-64 alone: a slot's stub
+ * counts and jumps. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 PUBLISHED: the folder that keeps published models, which then are what is run."""
 import gc
 import os
+import pathlib
 import platform
 import struct
 import subprocess
@@ -216,6 +217,46 @@ class Calls(Same):
             want = provider_session(dense(3), only=True, claim="all", cache_dir=folder).run(None, feed)
             self.assertTrue(any(files for _, _, files in os.walk(folder)))
             self.same(provider_session(dense(3), only=True, claim="all", cache_dir=folder).run(None, feed), want, 0)
+
+
+class Verdicts(Same):
+    """What claim=gain has measured is kept beside the kernels."""
+
+    def test_kept(self):
+        def verdicts():
+            return {path.name: path.read_bytes() for path in pathlib.Path(folder).glob("*.verdict")}
+
+        def claimed(model=chain(1 << 20), **given):
+            try:
+                provider_session(model, only=True, cache_dir=folder, **{"threads": 1} | given)
+            except Exception as error:
+                self.assertIn("fallback", str(error).lower())
+                return False
+            return True
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(claimed())
+            (name, text), = verdicts().items()
+            self.assertTrue(text.endswith(b"\nfaster\n"))
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(text.replace(b"faster", b"slower"))
+            self.assertFalse(claimed())  # nothing was measured
+            self.assertEqual(list(verdicts().values()), [text.replace(b"faster", b"slower")])
+            self.assertTrue(claimed(claim="all"))
+            for damaged in (text[:-1], text + b"x", b"", text.replace(b"opjit", b"opjut"), text.replace(b"faster", b"slowes")):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(damaged)
+                self.assertTrue(claimed())
+                self.assertEqual(verdicts(), {name: text})
+            for given in ({"threads": 2}, {"level": "peak"}):  # what else a verdict depends on
+                count = len(verdicts())
+                claimed(**given)
+                self.assertEqual(len(verdicts()), count + 1)
+            claimed(dense(2))
+            self.assertEqual(len(verdicts()), 4)
+            os.chmod(folder, 0o777)  # as for kernels
+            os.remove(os.path.join(folder, name))
+            self.assertTrue(claimed())
+            self.assertNotIn(name, verdicts())
 
 
 IS_ONE_GROUP = ort.__version__.startswith("1.23.")
@@ -663,6 +704,21 @@ def slots(library):
     return len(unused) + len(others)
 
 
+def of_context(model, feed, results):
+    """What is wrong with a context model of the model; "": nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "ctx.onnx")
+        try:
+            context_model(model, path, 0)
+        except Exception as error:  # onnxruntime does not write all that graphs in nodes read
+            if "opjit" in str(error) or not any(a.HasField("g") for n in onnx.load(model).graph.node for a in n.attribute):
+                raise
+        if not os.path.exists(path):
+            return ""  # nothing was claimed
+        got = provider_session(path).run(None, feed)
+        return "" if all(np.array_equal(a, b, equal_nan=True) for a, b in zip(got, results)) else ": other bits of a context model"
+
+
 def published_models(folder):
     sys.path.insert(0, os.path.join(HERE, "..", "conformance", "onnx"))
     import published
@@ -681,7 +737,9 @@ def published_models(folder):
                 want = host_session(model).run(None, feed)
                 why = ""
                 try:
-                    for got, w in zip(provider_session(model, claim="all").run(None, feed), want):
+                    results = provider_session(model, claim="all").run(None, feed)
+                    why = of_context(model, feed, results)
+                    for got, w in zip(results, want):
                         off = np.abs(got - w).max() / max(np.abs(w).max(), published.LEAST) if w.dtype.kind == "f" else \
                             float((got != w).any())
                         if got.shape != w.shape or not off <= published.TOLERANCE:

@@ -184,17 +184,26 @@ static bool can_read(const claims *c, const group *of, const bytes *model, const
     return false;
 }
 
-/* A kernel is made of a group whose sizes are known, before it is claimed; the host's compile finds it in the cache. */
+/* A kernel is made of a group whose sizes are known, before it is claimed; the host's compile finds it in the cache.  A
+ * verdict of before says that it could be made. */
 static ort_status *judge_model(claims *c, const group *of, const bytes *model, shape *shapes, const char *const *names,
                                verdict *out)
 {
+    const bool measures = c->p->options.claim == CLAIM_GAIN;
+    verdict_key key = { { 0, 0 } };
     bool known = true;
     opjit_error error;
     entry *e = NULL;
+    opjit_ort_choose_sizes(c->p, &c->g, of, guesses[0], shapes, &known);
+    if (measures && known) {
+        key = opjit_ort_verdict_key(model, shapes, of->input_count);
+        if (opjit_ort_find_verdict(c->p, &key, &out->claim))
+            return NULL;
+    }
     if (!can_read(c, of, model, names, shapes, &known, out))
         return NULL;
     if (!known) { /* nothing says that it would gain */
-        out->claim = c->p->options.claim == CLAIM_ALL;
+        out->claim = !measures;
         return NULL;
     }
     if (opjit_ort_make(c->p, model, names, shapes, of->input_count, false, NULL, &e, &error) != OPJIT_OK) {
@@ -202,9 +211,11 @@ static ort_status *judge_model(claims *c, const group *of, const bytes *model, s
         return NULL;
     }
     opjit_ort_release_entry(e);
-    out->claim = true;
-    if (c->p->options.claim == CLAIM_GAIN)
-        return opjit_ort_is_faster(c->p, &c->g, of, model, shapes, &out->claim);
+    out->claim = !measures;
+    if (measures && opjit_ort_measure(c->p, &c->g, of, model, shapes, &out->claim))
+        opjit_ort_keep_verdict(c->p, &key, out->claim);
+    else
+        out->claim = !measures;
     return NULL;
 }
 

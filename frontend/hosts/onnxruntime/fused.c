@@ -504,8 +504,7 @@ static ort_status *compile_graph(fused *f, provider *p, graph *g, const ort_node
         ORT_TRY(opjit_ort_is_context(api, &g->nodes[0], &is_context));
     if (is_context && out_context_node != NULL)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT,
-                              "node \"%.80s\" is a context already: ep.context_enable has "
-                              "nothing to do here",
+                              "node \"%.80s\" is a context already: ep.context_enable has nothing to do here",
                               g->nodes[0].name);
     if (is_context)
         return open_context(f, g, node);

@@ -190,8 +190,8 @@ static ort_status *try_both(trial *t, const shape *shapes, bool *out)
     return NULL;
 }
 
-static ort_status *measure(const provider *p, const graph *g, const group *nodes, const bytes *model,
-                           const shape *shapes, bool *out)
+bool opjit_ort_measure(const provider *p, const graph *g, const group *nodes, const bytes *model, const shape *shapes,
+                       bool *out)
 {
     const ort_api *const api = p->api;
     trial t = { .p = p, .g = g, .nodes = nodes, .model = model };
@@ -204,23 +204,7 @@ static ort_status *measure(const provider *p, const graph *g, const group *nodes
     if (t.env != NULL)
         api->ReleaseEnv(t.env);
     opjit_ort_free(&t.room);
-    if (status != NULL) { /* values that fit no input, for example: so nothing is known */
+    if (status != NULL) /* values that fit no input, for example: so nothing is known */
         api->ReleaseStatus(status);
-        *out = false;
-    }
-    return NULL;
-}
-
-ort_status *opjit_ort_is_faster(provider *p, const graph *g, const group *nodes, const bytes *model,
-                                const shape *shapes, bool *out)
-{
-    const uint64_t hash = opjit_ort_hash(0, model->data, model->size) | 1; /* 0 is none */
-    for (uint32_t i = 0; i < MEASURED; i++)
-        if (p->measured[i].hash == hash) { /* the host asks twice */
-            *out = p->measured[i].is_faster;
-            return NULL;
-        }
-    ORT_TRY(measure(p, g, nodes, model, shapes, out));
-    p->measured[p->next_measured++ % MEASURED] = (measured){ hash, *out };
-    return NULL;
+    return status == NULL;
 }

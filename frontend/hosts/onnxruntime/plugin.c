@@ -21,6 +21,7 @@ typedef struct shared_context {
 typedef struct factory {
     ort_ep_factory base;
     ort_api api;
+    const char *version;  /* the host's */
     bool one_group;       /* a provider's */
     pthread_mutex_t lock; /* of contexts */
     shared_context *contexts;
@@ -254,6 +255,7 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_hardware_devi
                       .ReleaseNodeComputeInfos = provider_release };
     p->api = &f->api;
     p->logger = logger;
+    p->host_version = f->version;
     p->one_group = f->one_group;
     ort_status *status = opjit_ort_options(&f->api, options, &p->options);
     if (status == NULL && take_context(f, &p->options, &p->context, &error) != OPJIT_OK)
@@ -396,7 +398,8 @@ ort_status *CreateEpFactories(const char *name, const ort_api_base *base, const 
     if (f == NULL)
         return opjit_ort_fail(&api, ORT_FAIL, "there is no memory");
     f->api = api;
-    f->one_group = strncmp(base->GetVersionString(), "1.23.", 5) == 0;
+    f->version = base->GetVersionString();
+    f->one_group = strncmp(f->version, "1.23.", 5) == 0;
     f->base = (ort_ep_factory){ .version = ORT_VERSION,
                                 .GetName = factory_name,
                                 .GetVendor = factory_vendor,

@@ -40,9 +40,14 @@ typedef struct provider_options {
     char context_path[ORT_PATH]; /* of the context model; "": not said */
 } provider_options;
 
+/* A group's model, with sizes. */
+typedef struct verdict_key {
+    uint64_t hash[2];
+} verdict_key;
+
 /* What was found out about a group. */
 typedef struct measured {
-    uint64_t hash; /* of its model; 0: none */
+    verdict_key key; /* zeros: none */
     bool is_faster;
 } measured;
 enum { MEASURED = 64 };
@@ -52,6 +57,7 @@ typedef struct provider {
     ort_ep ep;
     const ort_api *api;
     const ort_logger *logger;
+    const char *host_version;
     opjit_context *context;
     bool one_group;    /* a session of this host may have no more, */
     size_t group_hash; /* and this is it; 0: none yet */
@@ -177,8 +183,8 @@ typedef struct image {
     const char *target; /* which runs here */
 } image;
 
-/* Makes a model of the bytes, and its kernel unless it is only read, of the image where it is that kernel's; NULL: there
- * is none. */
+/* Makes a model of the bytes, and its kernel unless it is only read: of the image where that is this kernel's, else it
+ * is compiled.  from may be NULL. */
 opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *const *names, const shape *shapes,
                             uint32_t input_count, bool only_read, const image *from, entry **out, opjit_error *error);
 void opjit_ort_release_entry(entry *e);
@@ -247,8 +253,14 @@ void opjit_ort_choose_sizes(const provider *p, const graph *g, const group *of, 
                             bool *out_known);
 /* OrtEp's GetCapability. */
 ort_status *opjit_ort_claim(provider *p, const ort_graph *host, ort_support_info *support);
-/* Whether the model runs faster here than by the host's own kernels; sizes: of its inputs. */
-ort_status *opjit_ort_is_faster(provider *p, const graph *g, const group *nodes, const bytes *model,
-                                const shape *shapes, bool *out);
+/* Measures whether the model runs faster here than by the host's own kernels; sizes: of its inputs.  false: it can't be
+ * measured. */
+bool opjit_ort_measure(const provider *p, const graph *g, const group *nodes, const bytes *model, const shape *shapes,
+                       bool *out);
+
+/* What was measured before, here or by a process with the same cache_dir. */
+verdict_key opjit_ort_verdict_key(const bytes *model, const shape *shapes, uint32_t count);
+bool opjit_ort_find_verdict(provider *p, const verdict_key *key, bool *out);
+void opjit_ort_keep_verdict(provider *p, const verdict_key *key, bool is_faster);
 
 #endif
