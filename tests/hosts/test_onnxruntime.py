@@ -414,6 +414,17 @@ class Contexts(Same):
             self.assertTrue(generated)
             self.assertRegex(log, f'opjit: node "{self.node()[0].name}": its kernels are compiled anew: .*{line}')
 
+    def test_what_is_said_of_who_made_it(self):
+        """A context model says by itself whether its kernels are for this CPU and library."""
+        context_model(dense(8), self.path, 0)
+        said, = (row.value for row in onnx.load(self.path).metadata_props if row.key == "ep_compatibility_info." + NAME)
+        self.assertRegex(said, r"^opjit \S+, build \S+, target cpu:")
+        inner = ort.capi.onnxruntime_pybind11_state
+        kinds = inner.OrtCompiledModelCompatibility
+        for info in (said, said.replace("target ", "target cpu:none "), said.replace("build ", "build 0"), "x"):
+            self.assertEqual(inner.get_model_compatibility_for_ep_devices(devices(), info), kinds.EP_SUPPORTED_OPTIMAL
+                             if info == said else kinds.EP_SUPPORTED_PREFER_RECOMPILATION)
+
     def test_damaged(self):
         context_model(dense(8), self.path, 0)
         name = self.node()[0].name
@@ -491,6 +502,22 @@ class Contexts(Same):
             self.assertIn("must be the name of one beside the model", self.refused())
         with self.assertRaisesRegex(Exception, "(?i)fallback"):  # another provider's
             provider_session(changed(source="Other"), only=True)
+
+    def test_other_nodes_are_left_alone(self):
+        """Where there is a context, nothing else is claimed, measured or compiled."""
+        context_model(dense(8), self.path, 0)
+        model = onnx.load(self.path)
+        model.graph.node.append(helper.make_node("Exp", ["y"], ["z"]))
+        model.graph.value_info.append(model.graph.output[0])
+        model.graph.output[0].name = "z"
+        onnx.save(model, self.path)
+        for claim in ("gain", "all"):
+            with self.assertRaisesRegex(Exception, "(?i)fallback"):
+                provider_session(self.path, only=True, claim=claim)
+        session = provider_session(self.path, cache_dir=self.folder.name)
+        want = np.exp(host_session(dense(8)).run(None, {"x": self.x})[0])
+        self.same(session.run(None, {"x": self.x}), [want])
+        self.assertEqual(list(pathlib.Path(self.folder.name).glob("*.verdict")), [])
 
     def test_two_contexts_in_a_model(self):
         context_model(chain(64, 4), self.path, 1)

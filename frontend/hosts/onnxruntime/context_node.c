@@ -147,6 +147,27 @@ ort_status *opjit_ort_open_context(const provider *p, const graph *g, const grap
     return NULL;
 }
 
+/* --- whose they are ----------------------------------------------------------------------------------------------- */
+
+void opjit_ort_write_compatibility(const char *target, char *out, size_t size)
+{
+    opjit_build_info build = OPJIT_BUILD_INFO_INIT;
+    opjit_error error;
+    const bool known = opjit_get_build_info(&build, &error) == OPJIT_OK;
+    snprintf(out, size, "opjit %s, build %s, target %s", known ? build.version : "", known ? build.id : "", target);
+}
+
+int opjit_ort_read_compatibility(const char *text)
+{
+    char own[256];
+    opjit_error error;
+    opjit_ort_write_compatibility("", own, sizeof own);
+    const size_t length = strlen(own);
+    return strncmp(text, own, length) == 0 && opjit_target_runs_here(text + length, &error) == OPJIT_OK
+               ? ORT_OPTIMAL
+               : ORT_PREFER_RECOMPILATION;
+}
+
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 /* The name of the file beside the context model, and its whole path. */

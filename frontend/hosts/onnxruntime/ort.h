@@ -26,6 +26,7 @@ enum ort_attribute_type {
     ORT_ATTRIBUTE_GRAPH,
     ORT_ATTRIBUTE_TENSOR
 };
+enum { ORT_OPTIMAL = 1, ORT_PREFER_RECOMPILATION = 2 }; /* OrtCompiledModelCompatibility */
 
 typedef void (*ort_function)(void);
 typedef struct ort_status ort_status; /* NULL: no error */
@@ -88,7 +89,9 @@ struct ort_ep {
     ort_status *(*Compile)(ort_ep *, const ort_graph **graphs, const ort_node **fused, size_t count,
                            ort_compute_info **out, ort_node **out_context_nodes);
     void (*ReleaseNodeComputeInfos)(ort_ep *, ort_compute_info **, size_t count);
-    ort_function more[16]; /* NULL: the host does what is usual */
+    ort_function others[7]; /* NULL: the host does what is usual */
+    const char *(*GetCompiledModelCompatibilityInfo)(ort_ep *, const ort_graph *);
+    ort_function more[8];
 };
 
 struct ort_ep_factory {
@@ -102,7 +105,8 @@ struct ort_ep_factory {
     void (*ReleaseEp)(ort_ep_factory *, ort_ep *);
     uint32_t (*GetVendorId)(const ort_ep_factory *);
     const char *(*GetVersion)(const ort_ep_factory *);
-    ort_function ValidateCompiledModelCompatibilityInfo; /* NULL */
+    ort_status *(*ValidateCompiledModelCompatibilityInfo)(ort_ep_factory *, const ort_hardware_device *const *,
+                                                          size_t count, const char *info, int *out);
     ort_status *(*CreateAllocator)(ort_ep_factory *, const ort_memory_info *, const ort_pairs *, void **out);
     void (*ReleaseAllocator)(ort_ep_factory *, void *);
     ort_status *(*CreateDataTransfer)(ort_ep_factory *, void **out);

@@ -235,6 +235,14 @@ static ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const 
     return status;
 }
 
+static const char *describe_context(ort_ep *ep, const ort_graph *host)
+{
+    provider *const p = (provider *)ep;
+    (void)host;
+    opjit_ort_write_compatibility(opjit_context_target(p->context), p->compatibility, sizeof p->compatibility);
+    return p->compatibility;
+}
+
 static ort_status *create_provider(ort_ep_factory *base, const ort_hardware_device *const *devices,
                                    const ort_pairs *const *metadata, size_t count, const ort_session_options *options,
                                    const ort_logger *logger, ort_ep **out)
@@ -252,7 +260,8 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_hardware_devi
                       .GetName = provider_name,
                       .GetCapability = provider_claim,
                       .Compile = provider_compile,
-                      .ReleaseNodeComputeInfos = provider_release };
+                      .ReleaseNodeComputeInfos = provider_release,
+                      .GetCompiledModelCompatibilityInfo = describe_context };
     p->api = &f->api;
     p->logger = logger;
     p->host_version = f->version;
@@ -300,6 +309,16 @@ static const char *factory_version(const ort_ep_factory *f)
 {
     (void)f;
     return opjit_version();
+}
+
+static ort_status *judge_context(ort_ep_factory *f, const ort_hardware_device *const *devices, size_t count,
+                                 const char *info, int *out)
+{
+    (void)f;
+    (void)devices;
+    (void)count;
+    *out = opjit_ort_read_compatibility(info);
+    return NULL;
 }
 
 static ort_status *find_devices(ort_ep_factory *base, const ort_hardware_device *const *devices, size_t count,
@@ -408,6 +427,7 @@ ort_status *CreateEpFactories(const char *name, const ort_api_base *base, const 
                                 .ReleaseEp = release_provider,
                                 .GetVendorId = factory_vendor_id,
                                 .GetVersion = factory_version,
+                                .ValidateCompiledModelCompatibilityInfo = judge_context,
                                 .CreateAllocator = no_allocator,
                                 .ReleaseAllocator = release_allocator,
                                 .CreateDataTransfer = no_transfer,

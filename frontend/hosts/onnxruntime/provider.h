@@ -64,7 +64,8 @@ typedef struct provider {
     provider_options options;
     measured measured[MEASURED]; /* the last ones, in a circle */
     uint32_t next_measured;
-    uint32_t context_files; /* that were written */
+    uint32_t context_files;  /* that were written */
+    char compatibility[800]; /* what context models say of who made them */
 } provider;
 
 /* "opjit: " and the line, as a status; the call's text is cut where it is long. */
@@ -237,6 +238,10 @@ const char *opjit_ort_unpack(const stored *s, arena *memory, carried *out);
 bool opjit_ort_without_zeros(const bytes *from, bytes *out);
 bool opjit_ort_with_zeros(const void *text, size_t size, bytes *out);
 
+/* What context models say of who makes them with code for the target, and whether they are for this CPU and library,
+ * an OrtCompiledModelCompatibility. */
+void opjit_ort_write_compatibility(const char *target, char *out, size_t size);
+int opjit_ort_read_compatibility(const char *text);
 /* Whether the node is an EPContext node of this provider. */
 ort_status *opjit_ort_is_context(const ort_api *api, const graph_node *n, bool *out);
 /* What the graph's node carries, in *out, which borrows from *out_bytes and *memory. */
