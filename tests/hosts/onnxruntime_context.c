@@ -13,6 +13,7 @@ static const shape shapes[] = { { 2, { 8, 64 } }, { 0, { 0 } }, { 1, { 5 } }, { 
 static const char *const names[] = { "x", "a longer name" };
 static const int32_t types[] = { 1, 7, 9 };
 static unsigned char model[1000];
+static uint64_t sum_of_pack;
 
 /* Of bytes.c, which is for graphs of ONNX Runtime, too. */
 ort_status *opjit_ort_fail(const ort_api *api, int code, const char *format, ...)
@@ -40,7 +41,7 @@ static bytes pack(uint64_t model_bytes, uint32_t kernels)
     bytes out;
     for (size_t i = 0; i < sizeof model; i++)
         model[i] = (unsigned char)(i * 7);
-    ck_assert(opjit_ort_pack(&c, &out));
+    ck_assert(opjit_ort_pack(&c, &out, &sum_of_pack));
     return out;
 }
 
@@ -63,6 +64,7 @@ START_TEST(what_goes_in_comes_out)
             carried c;
             const char *const reason = unpack(packed.data, packed.size, &s, &memory, &c);
             ck_assert_msg(reason == NULL, "%s", reason);
+            ck_assert_uint_eq(c.sum, sum_of_pack);
             ck_assert_uint_eq(c.model_bytes, model_bytes);
             ck_assert_uint_eq((uintptr_t)c.model % 64, 0);
             ck_assert_mem_eq(c.model, model, (size_t)model_bytes);

@@ -331,6 +331,10 @@ class Contexts(Same):
         edit(data)
         if is_sum_right:
             data[24:32] = struct.pack("<Q", context_sum(bytes(data)))
+            model = onnx.load(self.path)
+            notes, = (a for a in model.graph.node[0].attribute if a.name == "notes")
+            notes.s = b"context %016x" % struct.unpack_from("<Q", data, 24)
+            onnx.save(model, self.path)
         os.remove(self.beside)
         with open(self.beside, "wb") as file:
             file.write(data)
@@ -502,6 +506,15 @@ class Contexts(Same):
             self.assertIn("must be the name of one beside the model", self.refused())
         with self.assertRaisesRegex(Exception, "(?i)fallback"):  # another provider's
             provider_session(changed(source="Other"), only=True)
+
+    def test_a_file_of_another_model(self):
+        context_model(chain(64), self.path, 0)
+        os.rename(self.beside, self.beside + "1")
+        os.remove(self.path)
+        context_model(chain(64, 8), self.path, 0)
+        provider_session(self.path, only=True)
+        os.replace(self.beside + "1", self.beside)
+        self.assertRegex(self.refused(), "^opjit: node .*: its context can't be used: it is another model's$")
 
     def test_other_nodes_are_left_alone(self):
         """Where there is a context, nothing else is claimed, measured or compiled."""

@@ -82,7 +82,7 @@ static void put_index(bytes *b, const carried *c, size_t image_at)
         opjit_ort_put(b, c->names[i], strlen(c->names[i]) + 1);
 }
 
-bool opjit_ort_pack(const carried *c, bytes *out)
+bool opjit_ort_pack(const carried *c, bytes *out, uint64_t *out_sum)
 {
     context_head head;
     memset(&head, 0, sizeof head);
@@ -116,7 +116,7 @@ bool opjit_ort_pack(const carried *c, bytes *out)
     }
     if (out->failed)
         return false;
-    head.sum = opjit_ort_hash(0, out->data, out->size);
+    *out_sum = head.sum = opjit_ort_hash(0, out->data, out->size);
     memcpy(out->data, &head, sizeof head);
     return true;
 }
@@ -197,7 +197,8 @@ const char *opjit_ort_unpack(const stored *s, arena *memory, carried *out)
         return "there is no memory";
     const context_head *const at = (const void *)s->data;
     const char *const first = (const char *)s->data + sizeof head + size_of_index(&head);
-    *out = (carried){ .model = s->data + head.model_at,
+    *out = (carried){ .sum = head.sum,
+                      .model = s->data + head.model_at,
                       .model_bytes = head.model_bytes,
                       .names = names,
                       .types = (const void *)(first - ports * sizeof(int32_t)),

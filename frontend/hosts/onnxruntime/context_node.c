@@ -72,13 +72,13 @@ static ort_status *read_beside(const provider *p, const ort_graph *host, const g
         model = p->options.context_path;
     if (model[0] == '\0')
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT,
-                              "node \"%.80s\": its context is in a file beside the model, "
-                              "whose path is not known: ep.context_file_path has to say it",
+                              "node \"%.80s\": its context is in a file beside the model, whose path is not known: "
+                              "ep.context_file_path has to say it",
                               n->name);
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+    if (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT,
-                              "node \"%.80s\": its context is in file \"%.80s\", must be the "
-                              "name of one beside the model",
+                              "node \"%.80s\": its context is in file \"%.80s\", "
+                              "must be the name of one beside the model",
                               n->name, name);
     if (snprintf(path, sizeof path, "%.*s%s", (int)folder_length(model), model, name) >= (int)sizeof path)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "node \"%.80s\": the path of its context is too long",
@@ -94,10 +94,8 @@ static ort_status *read_embedded(const ort_api *api, const graph_node *n, const 
     bytes b;
     if (!opjit_ort_with_zeros(text, strlen(text), &b)) {
         free(b.data);
-        return opjit_ort_fail(api, ORT_FAIL,
-                              "node \"%.80s\": its context can't be used: it is damaged, or there is no "
-                              "memory",
-                              n->name);
+        return opjit_ort_fail(
+            api, ORT_FAIL, "node \"%.80s\": its context can't be used: it is damaged, or there is no memory", n->name);
     }
     *out = (stored){ b.data, b.size, false };
     return NULL;
@@ -132,6 +130,24 @@ static bool has_its_ports(const graph *g, const graph_node *n, const carried *c)
     return true;
 }
 
+/* What the node notes of its context, so that a file of another model is not taken for it. */
+static void note(uint64_t sum, char out[40])
+{
+    snprintf(out, 40, "context %016llx", (unsigned long long)sum);
+}
+
+/* Whether the context is the one that the node was made with, as far as the node says. */
+static ort_status *is_noted(const ort_api *api, const graph_node *n, uint64_t sum, bool *out)
+{
+    char own[40];
+    void *notes = NULL;
+    note(sum, own);
+    ORT_TRY(find_attribute(api, n->node, "notes", ORT_ATTRIBUTE_STRING, &notes));
+    *out = notes == NULL || ((const char *)notes)[0] == '\0' || strcmp(notes, own) == 0;
+    free(notes);
+    return NULL;
+}
+
 ort_status *opjit_ort_open_context(const provider *p, const graph *g, const graph_node *n, arena *memory,
                                    stored *out_bytes, carried *out)
 {
@@ -139,11 +155,14 @@ ort_status *opjit_ort_open_context(const provider *p, const graph *g, const grap
     const char *const reason = opjit_ort_unpack(out_bytes, memory, out);
     if (reason != NULL)
         return opjit_ort_fail(p->api, ORT_FAIL, "node \"%.80s\": its context can't be used: %s", n->name, reason);
+    bool noted = false;
+    ORT_TRY(is_noted(p->api, n, out->sum, &noted));
+    if (!noted)
+        return opjit_ort_fail(p->api, ORT_FAIL, "node \"%.80s\": its context can't be used: it is another model's",
+                              n->name);
     if (!has_its_ports(g, n, out))
         return opjit_ort_fail(p->api, ORT_FAIL,
-                              "node \"%.80s\": its context can't be used: it has other inputs or "
-                              "outputs than the node",
-                              n->name);
+                              "node \"%.80s\": its context can't be used: it has other inputs or outputs", n->name);
     return NULL;
 }
 
@@ -181,8 +200,8 @@ static ort_status *name_file(provider *p, const ort_graph *host, const char **ou
     }
     if (model == NULL || model[0] == '\0')
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT,
-                              "ep.context_file_path has to name the context model, which files "
-                              "lie beside, or ep.context_embed_mode be 1");
+                              "ep.context_file_path has to name the context model, which files lie beside, "
+                              "or ep.context_embed_mode be 1");
     const size_t folder = folder_length(model);
     const char *const dot = strrchr(model + folder, '.');
     const size_t stem = dot == NULL || dot == model + folder ? strlen(model) : (size_t)(dot - model);
@@ -214,9 +233,9 @@ static ort_status *place_context(provider *p, const ort_graph *host, const bytes
 }
 
 static ort_status *create_node(const provider *p, const ort_node *fused, const carried *c, const char *text,
-                               const char *const *outputs, ort_node **out)
+                               const char *notes, const char *const *outputs, ort_node **out)
 {
-    enum { COUNT = 7 };
+    enum { COUNT = 8 };
     const ort_api *const api = p->api;
     const int64_t main_context = 1, embed_mode = p->options.embeds_context;
     ort_attribute *made[COUNT] = { NULL };
@@ -231,7 +250,8 @@ static ort_status *create_node(const provider *p, const ort_node *fused, const c
                       { "ep_sdk_version", c->version, NULL },
                       { "partition_name", name, NULL },
                       { "source", ORT_PROVIDER, NULL },
-                      { "hardware_architecture", c->target, NULL } };
+                      { "hardware_architecture", c->target, NULL },
+                      { "notes", notes, NULL } };
     ort_status *status = NULL;
     for (int i = 0; i < COUNT && status == NULL; i++)
         status = rows[i].text == NULL ? api->CreateOpAttr(rows[i].name, rows[i].number, 1, ORT_ATTRIBUTE_INT, &made[i])
@@ -251,15 +271,17 @@ ort_status *opjit_ort_make_context_node(provider *p, const ort_graph *host, cons
 {
     bytes context, encoded = { NULL, 0, 0, false };
     const char *text = NULL;
-    char path[ORT_PATH];
+    char path[ORT_PATH], notes[40];
+    uint64_t sum = 0;
     if (p->api->CreateNode == NULL)
         return opjit_ort_fail(p->api, ORT_FAIL,
                               "this ONNX Runtime is built without making models: no context is written");
     ort_status *status =
-        opjit_ort_pack(c, &context) ? place_context(p, host, &context, &encoded, path, &text) : no_memory(p->api);
+        opjit_ort_pack(c, &context, &sum) ? place_context(p, host, &context, &encoded, path, &text) : no_memory(p->api);
     free(context.data);
+    note(sum, notes);
     if (status == NULL)
-        status = create_node(p, fused, c, text, outputs, out);
+        status = create_node(p, fused, c, text, notes, outputs, out);
     free(encoded.data);
     return status;
 }

@@ -220,6 +220,7 @@ typedef struct carried_kernel {
 
 /* What a context carries. */
 typedef struct carried {
+    uint64_t sum; /* of one that was read */
     const void *model;
     uint64_t model_bytes;
     const char *const *names; /* of the model's inputs */
@@ -230,8 +231,8 @@ typedef struct carried {
     const char *target, *version, *build;
 } carried;
 
-/* As bytes, which the caller frees; false: there is no memory. */
-bool opjit_ort_pack(const carried *c, bytes *out);
+/* As bytes, which the caller frees, with their checksum; false: there is no memory. */
+bool opjit_ort_pack(const carried *c, bytes *out, uint64_t *out_sum);
 /* Borrows from the bytes, which may be anybody's.  Why not; NULL: it is done. */
 const char *opjit_ort_unpack(const stored *s, arena *memory, carried *out);
 /* Bytes as a text, and back; false: there is no memory, or the text is none of these. */
