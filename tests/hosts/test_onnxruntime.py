@@ -341,7 +341,7 @@ class Contexts(Same):
 
     def test_no_code_is_generated(self):
         for embed in (0, 1):
-            want = context_model(dense(8), self.path, embed).run(None, {"x": self.x})
+            want = context_model(dense(8), self.path, embed, level=("auto", "peak")[embed]).run(None, {"x": self.x})
             node, attributes = self.node()
             self.assertEqual((list(node.input), list(node.output), node.domain), (["x"], ["y"], "com.microsoft"))
             self.assertEqual(attributes["source"].decode(), NAME)
