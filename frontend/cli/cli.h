@@ -23,7 +23,7 @@ typedef struct cli_options {
     uint32_t threads;
     uint32_t feature_level; /* DML_FEATURE_LEVEL; 0: none */
     opjit_level level;
-    bool masks_absorb, no_cache, quiet;
+    bool masks_absorb, no_cache, out_of_process, quiet;
     bool allow_outside; /* a model may name files outside of its folder */
     bool json, quick; /* lists as JSON; bench: fewer cases */
     bool onnx;     /* ops: ONNX's operators */

@@ -123,6 +123,7 @@ opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, 
     context.feature_level = options->feature_level;
     context.target = options->target;
     context.cache_dir = options->no_cache ? NULL : options->cache_dir;
+    context.flags = options->out_of_process ? OPJIT_CONTEXT_OUT_OF_PROCESS : 0;
     context.device = opjit_cli_on_device(options) ? options->executor : NULL;
     return opjit_context_create(&context, out, error);
 }

@@ -356,6 +356,7 @@ const cli_option_row opjit_cli_options[] = {
     { "--allow-outside", NULL, NULL, NULL, MODELS, false, false, "the model may name files outside of its folder",
       FLAG(allow_outside) },
     { "--no-cache", NULL, NULL, NULL, MODELS, true, false, "neither read nor write the disk cache", FLAG(no_cache) },
+    { "--out-of-process", NULL, NULL, NULL, MODELS, true, false, "run LLVM in processes of its own", FLAG(out_of_process) },
     { "--cache-dir", NULL, "DIR", NULL, " run explain compile bench cache ", true, false,
       "the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder", set_cache_dir, 0 },
     { "--quiet", NULL, NULL, NULL, MODELS, true, false, "no progress, no notes, no list of files", FLAG(quiet) },

@@ -33,7 +33,11 @@ bool opjit_fe_has_codegen(void)
 
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
-    (void)core;
+    *out = NULL;
+    if ((core->flags & OPJIT_CONTEXT_OUT_OF_PROCESS) != 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!context_options}{!flags}{!OPJIT_CONTEXT_OUT_OF_PROCESS}code generation is linked into "
+                               "this opjit, so it can't run out of process");
     *out = opjit_codegen_query(CODEGEN_ABI);
     return opjit_fe_codegen_check(*out, "linked codegen", error);
 }
@@ -60,18 +64,38 @@ static void report_loaded(rt_core *core, const char *path, const char *llvm, dou
     opjit_rt_event(core, &event, "load,codegen,%s,llvm=%s,ms=%.3f", path, llvm, ms);
 }
 
+#define PROCESS "libopjit-codegen-process.so"
+
+/* Where the library that starts workers is: beside the code generator that was named. */
+static const char *beside(const char *named, char path[static RT_MODULE_PATH])
+{
+    const char *const slash = named == NULL ? NULL : strrchr(named, '/');
+    const size_t length = slash == NULL ? 0 : (size_t)(slash + 1 - named);
+
+    if (length == 0 || length + sizeof PROCESS > RT_MODULE_PATH)
+        return named;
+    memcpy(path, named, length);
+    memcpy(path + length, PROCESS, sizeof PROCESS);
+    return path;
+}
+
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
-    static const rt_module module = { "codegen", "libopjit-codegen.so", "opjit_codegen_query", NULL,
-                                      "name one in OPJIT_CODEGEN or the context's codegen_path" };
+    static const rt_module modules[] = {
+        { "codegen", "libopjit-codegen.so", "opjit_codegen_query", NULL,
+          "name one in OPJIT_CODEGEN or the context's codegen_path" },
+        { "codegen", PROCESS, "opjit_codegen_query", NULL, "it starts the workers of OPJIT_CONTEXT_OUT_OF_PROCESS" },
+    };
+    const bool outside = (core->flags & OPJIT_CONTEXT_OUT_OF_PROCESS) != 0;
     const double start = opjit_fe_now();
-    char path[RT_MODULE_PATH];
+    char path[RT_MODULE_PATH], named[RT_MODULE_PATH];
     opjit_codegen_query_fn query;
     void *symbol;
     bool fresh;
 
     *out = NULL;
-    TRY(opjit_rt_module_load(&module, core->codegen_path, &symbol, &fresh, path, error));
+    TRY(opjit_rt_module_load(&modules[outside], outside ? beside(core->codegen_path, named) : core->codegen_path,
+                             &symbol, &fresh, path, error));
     memcpy(&query, &symbol, sizeof query); /* C has no cast from object to function pointers */
     *out = query(CODEGEN_ABI);
     TRY(opjit_fe_codegen_check(*out, path, error));

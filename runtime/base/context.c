@@ -23,7 +23,8 @@
 #else
 #define ALWAYS_VERIFY true
 #endif
-#define KNOWN_FLAGS (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)
+#define KNOWN_FLAGS                                                                                                    \
+    (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB | OPJIT_CONTEXT_OUT_OF_PROCESS)
 
 /* --- core --------------------------------------------------------------------------------------------------------- */
 
@@ -64,6 +65,8 @@ static rt_core *core_create(const opjit_context_options *options)
         core->flags |= OPJIT_CONTEXT_PERF_MAP;
     if (environment_says("OPJIT_GDB"))
         core->flags |= OPJIT_CONTEXT_GDB;
+    if (environment_says("OPJIT_OUT_OF_PROCESS"))
+        core->flags |= OPJIT_CONTEXT_OUT_OF_PROCESS;
     return core;
 }
 

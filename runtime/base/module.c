@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - finds and loads opjit's own libraries.
+/* module.c - finds opjit's own libraries, and loads them.
  *
  * Keeps no state: the dynamic loader knows which libraries are loaded and answers quickly when asked again.  So a
  * failed search may succeed later, and contexts may use different libraries. */
@@ -44,9 +44,9 @@ static bool own_directory(char path[static PATH_MAX])
     return true;
 }
 
-/* Writes the library's path.  If the caller named one, it is the only candidate: a typing error should not go
- * unnoticed. */
-static opjit_status find(const rt_module *m, const char *named, char path[static RT_MODULE_PATH], opjit_error *error)
+/* If the caller named one, it is the only candidate: a typing error should not go unnoticed. */
+opjit_status opjit_rt_module_find(const rt_module *m, const char *named, char path[static RT_MODULE_PATH],
+                                  opjit_error *error)
 {
     char own[PATH_MAX] = "";
 
@@ -85,7 +85,7 @@ opjit_status opjit_rt_module_load(const rt_module *module, const char *named, vo
     void *library;
 
     *out_function = NULL;
-    TRY(find(module, named, path, error));
+    TRY(opjit_rt_module_find(module, named, path, error));
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     *out_fresh = library == NULL;
     if (library == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.h - opjit's own libraries, loaded when something first needs them. */
+/* module.h - opjit's own libraries and programs, found and loaded when something first needs them. */
 #ifndef OPJIT_RUNTIME_BASE_MODULE_H
 #define OPJIT_RUNTIME_BASE_MODULE_H
 
@@ -20,5 +20,8 @@ typedef struct rt_module {
 enum { RT_MODULE_PATH = 4096 + 512 };
 opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,
                                   char path[static RT_MODULE_PATH], opjit_error *error);
+/* Where that looks, for any file of opjit's: writes the path. */
+opjit_status opjit_rt_module_find(const rt_module *module, const char *named, char path[static RT_MODULE_PATH],
+                                  opjit_error *error);
 
 #endif

@@ -25,10 +25,10 @@ endif()
 add_custom_target(api_archives ALL DEPENDS opjit_internal opjit_internal_codegen)
 opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
            -DINCLUDE=${PROJECT_SOURCE_DIR}/include
-           "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>;$<TARGET_OBJECTS:opjit_devices>"
+           "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>;$<TARGET_OBJECTS:opjit_devices>;$<TARGET_OBJECTS:opjit_process>"
            -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
            -DDEVICE=$<TARGET_FILE:opjit-device> -DPROGRAM=$<TARGET_FILE:opjit-program>
-           -P ${api}/symbols.cmake)
+           -DPROCESS=$<TARGET_FILE:opjit-codegen-process> -DWORKER=$<TARGET_FILE:opjit-worker> -P ${api}/symbols.cmake)
 
 # The library that an application ships if it only runs kernels.
 opjit_test(api.runtime ${CMAKE_COMMAND} -DREADELF=${CMAKE_READELF} -DRUNTIME=$<TARGET_FILE:opjit-runtime>

@@ -21,7 +21,7 @@ static const struct {
       { .struct_size = sizeof(opjit_context_options), .feature_level = 0x5300 },
       OPJIT_INVALID_ARGUMENT,
       "feature_level 0x5300; allowed: 0, 0x1000" },
-    { "flags", { .struct_size = sizeof(opjit_context_options), .flags = 8 }, OPJIT_INVALID_ARGUMENT, "flags 0x8" },
+    { "flags", { .struct_size = sizeof(opjit_context_options), .flags = 16 }, OPJIT_INVALID_ARGUMENT, "flags 0x10" },
     { "reserved",
       { .struct_size = sizeof(opjit_context_options), .reserved = 1 },
       OPJIT_INVALID_ARGUMENT,
@@ -238,6 +238,7 @@ START_TEST(environment)
     char longest[3000];
     int ends[2];
     unsetenv("OPJIT_VERBOSE");
+    unsetenv("OPJIT_OUT_OF_PROCESS");
     ck_assert_int_eq(opjit_context_create(NULL, &context, NULL), OPJIT_OK);
     ck_assert(!rt_wants_events(context->core));
     ck_assert_uint_eq(context->core->flags, 0);
@@ -245,8 +246,9 @@ START_TEST(environment)
     setenv("OPJIT_VERBOSE", "1", 1);
     setenv("OPJIT_GDB", "1", 1);
     setenv("OPJIT_PERF_MAP", "0", 1);
+    setenv("OPJIT_OUT_OF_PROCESS", "1", 1);
     ck_assert_int_eq(opjit_context_create(NULL, &context, NULL), OPJIT_OK);
-    ck_assert_uint_eq(context->core->flags, OPJIT_CONTEXT_GDB);
+    ck_assert_uint_eq(context->core->flags, OPJIT_CONTEXT_GDB | OPJIT_CONTEXT_OUT_OF_PROCESS);
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_ge(dup2(ends[1], STDERR_FILENO), 0);
     opjit_rt_event(context->core, &(const opjit_event){ .kind = OPJIT_EVENT_HIT }, "hit,%d", 7);
