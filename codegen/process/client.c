@@ -20,6 +20,16 @@ typedef struct job {
 
 /* --- functions that kernels share --------------------------------------------------------------------------------- */
 
+static cp_outcome find_nothing(const job *j, cp_line *line)
+{
+    uint8_t room[64];
+    rt_bytes answer;
+    opjit_rt_bytes_init_in(&answer, j->allocator, room, sizeof room);
+    opjit_cp_put_pair(&(cp_pair){ .first = NULL }, &answer);
+    return opjit_cp_send(line, CP_FOUND, answer.data, answer.size);
+}
+
+/* Where memory does not suffice, nothing is found. */
 static cp_outcome answer_find(const job *j, cp_line *line, rt_bytes *message)
 {
     cp_pair pair;
@@ -31,7 +41,8 @@ static cp_outcome answer_find(const job *j, cp_line *line, rt_bytes *message)
     if (j->functions)
         j->functions->find(j->functions->user, pair.first, pair.first_size, &found);
     opjit_cp_put_pair(&(cp_pair){ .first = found.data, .first_size = found.failed ? 0 : found.size }, &answer);
-    const cp_outcome outcome = answer.failed ? CP_NO_MEMORY : opjit_cp_send(line, CP_FOUND, answer.data, answer.size);
+    const cp_outcome outcome =
+        answer.failed ? find_nothing(j, line) : opjit_cp_send(line, CP_FOUND, answer.data, answer.size);
     opjit_rt_bytes_free(&found);
     opjit_rt_bytes_free(&answer);
     return outcome;
@@ -49,7 +60,7 @@ static cp_outcome keep(const job *j, rt_bytes *message)
 
 /* --- exchange ----------------------------------------------------------------------------------------------------- */
 
-/* Until the result is in *message. */
+/* Until the result is in *message, or passed over: NO_MEMORY. */
 static cp_outcome listen_to(const job *j, cp_line *line, rt_bytes *message)
 {
     for (;;) {
@@ -57,9 +68,13 @@ static cp_outcome listen_to(const job *j, cp_line *line, rt_bytes *message)
         opjit_rt_bytes_free(message);
         opjit_rt_bytes_init(message, j->allocator);
         cp_outcome outcome = opjit_cp_receive(line, &kind, message);
-        if (outcome == CP_DONE && kind == CP_RESULT)
-            return CP_DONE;
-        if (outcome == CP_DONE)
+        if ((outcome == CP_DONE || outcome == CP_NO_MEMORY) && kind == CP_RESULT)
+            return outcome;
+        if (outcome == CP_NO_MEMORY && kind == CP_FIND)
+            outcome = find_nothing(j, line);
+        else if (outcome == CP_NO_MEMORY && kind == CP_KEEP)
+            outcome = CP_DONE;
+        else if (outcome == CP_DONE)
             outcome = kind == CP_FIND ? answer_find(j, line, message) : kind == CP_KEEP ? keep(j, message) : CP_DAMAGED;
         if (outcome != CP_DONE)
             return outcome;
@@ -118,7 +133,7 @@ static opjit_status ask(const job *j, cp_worker *w, bool *out_idle, opjit_error 
                                  "{kernel} {!name}{%.80s}: what its worker process sent is damaged", j->name);
     }
     opjit_rt_bytes_free(&bytes);
-    opjit_cp_worker_give(w, outcome == CP_DONE || !sent, sent ? memory : 0);
+    opjit_cp_worker_give(w, outcome == CP_DONE || outcome == CP_NO_MEMORY, outcome == CP_DONE ? memory : 0);
     return status;
 }
 

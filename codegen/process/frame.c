@@ -96,6 +96,15 @@ static cp_outcome receive_bytes(cp_line *line, void *data, size_t size)
     return CP_DONE;
 }
 
+static cp_outcome skip_bytes(cp_line *line, uint64_t size)
+{
+    uint8_t room[4096];
+    cp_outcome outcome = CP_DONE;
+    for (; outcome == CP_DONE && size > 0; size -= size < sizeof room ? size : sizeof room)
+        outcome = receive_bytes(line, room, size < sizeof room ? (size_t)size : sizeof room);
+    return outcome;
+}
+
 cp_outcome opjit_cp_receive(cp_line *line, cp_kind *out_kind, rt_bytes *out)
 {
     head h;
@@ -106,15 +115,17 @@ cp_outcome opjit_cp_receive(cp_line *line, cp_kind *out_kind, rt_bytes *out)
         h.kind >= CP_KIND_END || h.size == 0 || h.size > (h.seen != 0 ? CP_WINDOW : CP_MOST_BYTES) ||
         (h.seen != 0 && line->in == NULL))
         return CP_DAMAGED;
+    *out_kind = (cp_kind)h.kind;
     uint8_t *const data = opjit_rt_bytes_extend(out, (size_t)h.size);
-    if (data == NULL)
-        return CP_NO_MEMORY;
+    if (data == NULL) {
+        outcome = h.seen != 0 ? CP_DONE : skip_bytes(line, h.size);
+        return outcome == CP_DONE ? CP_NO_MEMORY : outcome;
+    }
     if (h.seen != 0)
         memcpy(data, line->in, (size_t)h.size); /* before it is looked at, since the other side can still change it */
     else
         outcome = receive_bytes(line, data, (size_t)h.size);
     if (outcome == CP_DONE && opjit_rt_hash64(data, (size_t)h.size) != h.hash)
         outcome = CP_DAMAGED;
-    *out_kind = (cp_kind)h.kind;
     return outcome;
 }

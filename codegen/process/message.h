@@ -46,7 +46,8 @@ enum { CP_WINDOW = 1 << 20 };
 /* Data that were made at line->out need not pass through the socket: for frames that the other side has received before
  * the next one of that kind is made, requests and results. */
 cp_outcome opjit_cp_send(cp_line *line, cp_kind kind, const void *data, size_t size);
-/* Waits for a frame.  *out is empty, of an allocator that aligns to 16; the caller frees it in any case. */
+/* Waits for a frame.  *out is empty, of an allocator that aligns to 16; the caller frees it in any case.  NO_MEMORY:
+ * the frame, of that kind, is passed over. */
 cp_outcome opjit_cp_receive(cp_line *line, cp_kind *out_kind, rt_bytes *out);
 
 /* --- requests and results (request.c) ----------------------------------------------------------------------------- */

@@ -18,7 +18,10 @@
 
 #include "opjit_build_id.h"
 
-enum { MOST_HELD = 32 << 20 }; /* bytes */
+enum {
+    MOST_HELD = 32 << 20, /* bytes */
+    ASK_EVERY = 16        /* requests: asking for its memory takes as long as a tenth of one */
+};
 
 typedef struct server {
     cp_line line;
@@ -27,6 +30,8 @@ typedef struct server {
     const opjit_allocator *allocator;
     opjit_pool *pool; /* of that many threads; NULL: none yet */
     uint32_t pool_threads;
+    uint32_t served;       /* requests */
+    uint64_t memory;       /* of its own, when that was last asked for */
     pthread_mutex_t lock; /* of the line, while several threads compile */
 } server;
 
@@ -132,15 +137,19 @@ static cp_outcome serve(server *s, cp_kind kind, rt_bytes *request)
     opjit_rt_bytes_init_in(&answer, s->allocator, s->page->answer, CP_WINDOW);
     memset(s->page->text, 0, sizeof s->page->text);
     lseek(STDERR_FILENO, CP_PAGE, SEEK_SET);
-    opjit_status status = OPJIT_OK;
-    if (kind == CP_COMPILE)
+    opjit_status status;
+    if (request->failed)
+        status = opjit_rt_no_memory(&error);
+    else if (kind == CP_COMPILE)
         status = compile(s, request, &arena, &result, &error);
     else if (kind == CP_WARM)
         status = warm(s, request, &error);
     else
         status = library(s, request, &arena, &result.bytes, &error);
     error.status = status;
-    opjit_cp_put_result(&error, &result, own_memory(), &answer);
+    if (s->served++ % ASK_EVERY == 0)
+        s->memory = own_memory();
+    opjit_cp_put_result(&error, &result, s->memory, &answer);
     const cp_outcome outcome =
         answer.failed ? CP_NO_MEMORY : opjit_cp_send(&s->line, CP_RESULT, answer.data, answer.size);
     opjit_rt_release(s->allocator, result.entries, result.entry_count * sizeof *result.entries);
@@ -157,6 +166,8 @@ static int serve_all(server *s)
         rt_bytes request;
         opjit_rt_bytes_init(&request, s->allocator);
         cp_outcome outcome = opjit_cp_receive(&s->line, &kind, &request);
+        if (outcome == CP_NO_MEMORY) /* which is the answer */
+            outcome = CP_DONE;
         if (outcome == CP_DONE && kind != CP_COMPILE && kind != CP_WARM && kind != CP_LIBRARY)
             outcome = CP_DAMAGED;
         if (outcome == CP_DONE) {

@@ -276,7 +276,8 @@ START_TEST(artifacts_are_the_same)
             ck_assert_msg(a == b, "kind %d: %s, %s", (int)rows[_i].kinds[k], error[0].message, error[1].message);
             if (a == OPJIT_OK) {
                 ck_assert_uint_eq(bytes[0], bytes[1]);
-                ck_assert_msg(memcmp(data[0], data[1], (size_t)bytes[0]) == 0, "kind %d", (int)rows[_i].kinds[k]);
+                ck_assert_msg(bytes[0] == 0 || memcmp(data[0], data[1], (size_t)bytes[0]) == 0, "kind %d",
+                              (int)rows[_i].kinds[k]);
             } else {
                 ck_assert_str_eq(error[0].message, error[1].message);
             }
@@ -422,7 +423,11 @@ START_TEST(a_crash_is_a_status)
         const char *text;
         opjit_retry retry;
     } rows[] = {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* which handle this one, and exit */
+        { SIGSEGV, "ended with status ", OPJIT_RETRY_NEVER },
+#else
         { SIGSEGV, "ended by signal 11 (segmentation fault)", OPJIT_RETRY_NEVER },
+#endif
         { SIGABRT, "ended by signal 6 (aborted)", OPJIT_RETRY_NEVER },
         { SIGKILL, "ended by signal 9 (killed)", OPJIT_RETRY_LATER },
         { SIGUSR1, "ended by signal 10 (see signal(7))", OPJIT_RETRY_NEVER },
@@ -499,17 +504,22 @@ static void *run_job(void *user)
     return NULL;
 }
 
-static opjit_status submit_never(void *user, void (*run)(void *arg), void *arg)
+typedef struct task {
+    void (*run)(void *arg);
+    void *arg;
+} task;
+
+/* Whoever waits for the job runs it; the executor, when it is done. */
+static opjit_status submit_late(void *user, void (*run)(void *arg), void *arg)
 {
-    (void)user;
-    (void)run;
-    (void)arg;
-    return OPJIT_OK; /* whoever waits runs it */
+    *(task *)user = (task){ run, arg };
+    return OPJIT_OK;
 }
 
 START_TEST(a_worker_that_hangs_is_cancelled)
 {
-    static const opjit_async_executor never = { NULL, submit_never };
+    task late = { NULL, NULL };
+    const opjit_async_executor executor = { &late, submit_late };
     opjit_async_desc desc = OPJIT_ASYNC_DESC_INIT;
     opjit_job *job = NULL;
     opjit_error error = { 0 };
@@ -520,7 +530,7 @@ START_TEST(a_worker_that_hangs_is_cancelled)
     ck_assert_int_eq(kill(before, SIGSTOP), 0);
     opjit_graph *const g = make_graph(outside, 5, 9);
     desc.built = g;
-    desc.executor = &never;
+    desc.executor = &executor;
     ck_assert_msg(opjit_compile_async(outside, &desc, &job, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_int_eq(pthread_create(&thread, NULL, run_job, job), 0);
     pause_ms(50);
@@ -530,6 +540,7 @@ START_TEST(a_worker_that_hangs_is_cancelled)
     pthread_join(thread, NULL);
     check_one(2);
     ck_assert_int_ne(the_worker(), before);
+    late.run(late.arg);
     opjit_job_release(job);
     opjit_graph_destroy(g);
 }

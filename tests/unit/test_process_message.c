@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_process_message.c - what a host and its worker process send each other: functions come back as they were sent,
- * and whatever is damaged is refused, by either side, without a step out of its bytes. */
+ * and whatever is damaged is refused, by either side, without a step out of its bytes.  Workers are lent and
+ * replaced. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <pthread.h>
@@ -494,6 +495,40 @@ START_TEST(a_worker_refuses_what_is_damaged)
 }
 END_TEST
 
+START_TEST(workers_are_lent_and_replaced)
+{
+    enum { MOST = 8, SERVED = 10000 };
+    atomic_bool cancel = true;
+    cp_worker *w[MOST + 1];
+    opjit_error error;
+    uint32_t served = 0;
+
+    for (uint32_t i = 0; i < MOST; i++) {
+        ck_assert_msg(opjit_cp_worker_take("lent", NULL, memory, &w[i], &error) == OPJIT_OK, "%s", error.message);
+        for (uint32_t k = 0; k < i; k++)
+            ck_assert_int_ne(w[i]->pid, w[k]->pid);
+    }
+    ck_assert_int_eq(opjit_cp_worker_take("one more", &cancel, memory, &w[MOST], &error), OPJIT_CANCELLED);
+    const pid_t last = w[MOST - 1]->pid;
+    opjit_cp_worker_give(w[MOST - 1], true, 1);
+    ck_assert_int_eq(opjit_cp_worker_take("again", &cancel, memory, &w[MOST - 1], &error), OPJIT_OK);
+    ck_assert_int_eq(w[MOST - 1]->pid, last);
+    for (uint32_t i = 1; i < MOST; i++)
+        opjit_cp_worker_give(w[i], false, 0);
+    const pid_t first = w[0]->pid;
+    opjit_cp_worker_give(w[0], true, (uint64_t)1 << 40); /* it holds too much */
+    ck_assert_int_eq(opjit_cp_worker_take("small", NULL, memory, &w[0], &error), OPJIT_OK);
+    const pid_t second = w[0]->pid;
+    ck_assert_int_ne(second, first);
+    for (; w[0]->pid == second && served <= SERVED; served++) {
+        opjit_cp_worker_give(w[0], true, 0);
+        ck_assert_int_eq(opjit_cp_worker_take("often", NULL, memory, &w[0], &error), OPJIT_OK);
+    }
+    ck_assert_uint_eq(served, SERVED);
+    opjit_cp_worker_give(w[0], false, 0);
+}
+END_TEST
+
 /* --- suite -------------------------------------------------------------------------------------------------------- */
 
 static void setup(void)
@@ -517,6 +552,7 @@ int main(void)
     tcase_add_test(tcase, frames_are_whole_or_refused);
     tcase_add_test(tcase, large_frames_pass_and_waits_are_cancelled);
     tcase_add_test(tcase, a_worker_refuses_what_is_damaged);
+    tcase_add_test(tcase, workers_are_lent_and_replaced);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
