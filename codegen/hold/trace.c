@@ -300,6 +300,8 @@ static uint32_t compute(tracer *m, uint32_t node)
         const cg_tile_access *a = &m->t->access[n->at];
         if (a->held)
             return m->reg[register_of(m, a)];
+        if (a->across != 0 || a->ahead != 0) /* LLVM transposes and prefetches */
+            return refuse(m);
         const cg_trace_place place = place_of(m, a);
         return add_load(m, lanes > 1 ? CG_TRACE_LOAD : CG_TRACE_SPLAT, lanes, &place);
     }
