@@ -3,8 +3,7 @@
  * block whose registers are phis; what is after it.  Operations on values are emitted by emit/arith.c and its like. */
 #include "codegen/hold/hold.h"
 
-enum { LINE = 64, MOST_SHIFT = 3 /* that addresses have */, MOST_FACTORS = 64 };
-enum { NO_ARG = CG_TILE_ARGS };
+enum { LINE = 64, MOST_SHIFT = 3 /* that addresses have */, MOST_FACTORS = 64, NO_ARG = CG_TILE_ARGS };
 
 /* A value, and the stamp of the statement or part in which it is valid. */
 typedef struct remembered {

@@ -233,6 +233,15 @@ static void find_names(graph *g, const source *s)
     }
 }
 
+/* Whether two libraries define it, so that its name tells nothing. */
+static bool is_of_several(const graph *g, uint32_t name)
+{
+    for (uint32_t i = 0; i < g->name_count; i++)
+        if (g->names[i].stem != g->names[name].stem && strcmp(g->names[i].name, g->names[name].name) == 0)
+            return true;
+    return false;
+}
+
 static void find_uses(graph *g, const source *s, const char *folder)
 {
     const uint32_t from = stem_of(g, s->stem);
@@ -246,7 +255,7 @@ static void find_uses(graph *g, const source *s, const char *folder)
     for (const char *at = strstr(s->text, "opjit_"); at != NULL && !s->header; at = strstr(at + 1, "opjit_")) {
         const size_t length = name_length(at);
         for (uint32_t i = 0; i < g->name_count; i++)
-            if (strlen(g->names[i].name) == length && memcmp(g->names[i].name, at, length) == 0)
+            if (strlen(g->names[i].name) == length && memcmp(g->names[i].name, at, length) == 0 && !is_of_several(g, i))
                 g->edge[from][g->names[i].stem] = true;
     }
 }
