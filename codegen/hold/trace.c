@@ -432,62 +432,6 @@ static void put_after(tracer *m, cg_trace_part part)
     }
 }
 
-/* --- what is used ------------------------------------------------------------------------------------------------- */
-
-static void count_uses(cg_trace *tr)
-{
-    for (uint32_t i = 0; i < tr->count; i++)
-        tr->op[i].uses = 0;
-    for (uint32_t i = 0; i < tr->count; i++)
-        for (uint32_t k = 0; k < 3 && tr->op[i].what != CG_TRACE_DEAD; k++)
-            if (tr->op[i].a[k] != CG_TRACE_NONE) {
-                tr->op[tr->op[i].a[k]].uses++;
-                tr->op[tr->op[i].a[k]].last = i;
-            }
-}
-
-static void count_numbers(cg_trace *tr)
-{
-    for (uint32_t p = 0; p < CG_TRACE_PARTS; p++) {
-        for (uint32_t i = 0; i < tr->numbers[p]; i++)
-            tr->number[p][i].uses = 0;
-        for (uint32_t i = tr->first[p]; i < tr->first[p + 1]; i++) {
-            const cg_trace_op *o = &tr->op[i];
-            if (o->what != CG_TRACE_LOAD && o->what != CG_TRACE_SPLAT && o->what != CG_TRACE_STORE &&
-                o->what != CG_TRACE_FETCH)
-                continue;
-            if (o->place.base == CG_TRACE_ARGS)
-                continue;
-            tr->number[p][o->place.base].uses++;
-            for (uint32_t k = 0; k < o->place.terms; k++)
-                tr->number[p][o->place.term[k]].uses++;
-        }
-    }
-}
-
-static void drop(cg_trace *tr, uint32_t i)
-{
-    for (uint32_t k = 0; k < 3; k++)
-        if (tr->op[i].a[k] != CG_TRACE_NONE)
-            tr->op[tr->op[i].a[k]].uses--;
-    tr->op[i].what = CG_TRACE_DEAD;
-}
-
-/* Registers that neither the next iteration nor what follows the loop reads are none. */
-static void drop_unused(cg_trace *tr)
-{
-    uint64_t read = 0;
-    for (uint32_t i = 0; i < tr->count; i++)
-        if (tr->op[i].what == CG_TRACE_IN && tr->op[i].uses > 0)
-            read |= UINT64_C(1) << tr->op[i].at;
-    for (uint32_t i = tr->count; i-- > 0;) {
-        const cg_trace_op *o = &tr->op[i];
-        if ((o->what == CG_TRACE_OUT && !(read >> o->at & 1)) ||
-            (o->what < CG_TRACE_STORE && o->what != CG_TRACE_DEAD && o->uses == 0))
-            drop(tr, i);
-    }
-}
-
 const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena)
 {
     tracer m = { .t = t,
@@ -514,9 +458,6 @@ const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena)
     m.trace->first[CG_TRACE_PARTS] = m.trace->count;
     if (m.refused)
         return NULL;
-    count_uses(m.trace);
-    drop_unused(m.trace);
-    count_uses(m.trace);
-    count_numbers(m.trace);
+    opjit_cg_trace_finish(m.trace);
     return m.trace;
 }

@@ -86,5 +86,7 @@ static inline bool cg_trace_is_fixed(const cg_trace *tr, const cg_trace_op *o)
 /* Makes the trace, in the arena; NULL: this tile has none, or there is no memory, which the caller need not tell
  * apart. */
 const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena);
+/* Counts uses and drops what has none (trace_uses.c). */
+void opjit_cg_trace_finish(cg_trace *trace);
 
 #endif

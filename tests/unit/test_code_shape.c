@@ -25,6 +25,8 @@ typedef struct exception {
     int most;
 } exception;
 static const exception long_files[] = {
+    { "codegen/hold/x86_tile.c", 740 },               /* addresses and registers belong in files of their own */
+    { "frontend/hosts/onnxruntime/fused.c", 545 },    /* likewise calls and contexts */
     { NULL, 0 },
 };
 static const exception long_functions[] = {
@@ -40,8 +42,8 @@ static const struct use {
     const char *layer, *from, *to;
 } circular_uses[] = {
     { "codegen", "emit", "gpu" },      { "codegen", "emit", "reduce" },    { "codegen", "emit", "softops" },
-    { "codegen", "reduce", "gpu" },    { "codegen", "targets", "emit" },   { "frontend", "compile", "aot" },
-    { "frontend", "desc", "compile" }, { "frontend", "desc", "ops" },      { "frontend", "graph", "compile" },
+    { "codegen", "reduce", "gpu" },    { "codegen", "targets", "emit" },   { "codegen", "targets", "hold" },
+    { "frontend", "compile", "aot" },  { "frontend", "desc", "compile" }, { "frontend", "desc", "ops" },      { "frontend", "graph", "compile" },
     { "ir", "core", "eval" },          { "runtime", "base", "cache" },     { "runtime", "base", "device" },
     { "runtime", "base", "image" },    { "runtime", "base", "target" },    { "runtime", "call", "cache" },
     { "runtime", "device", "call" },   { "runtime", "drivers", "device" }, { "runtime", "image", "cache" },
