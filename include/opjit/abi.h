@@ -18,6 +18,7 @@ extern "C" {
 #define OPJIT_KERNEL_ABI 1u  /* stage signature and metadata layout */
 #define OPJIT_NUMERICS 1u    /* builds with the same number give the same bits for the same graph */
 #define OPJIT_MAX_RANK 8u
+#define OPJIT_MAX_DIMS 8u /* dynamic dimensions of a kernel */
 /* What every buffer of a call on a GPU is aligned to, whatever its element's size. */
 #define OPJIT_GPU_ALIGNMENT 16u
 #define OPJIT_WORKSPACE_ALIGNMENT 64u
@@ -26,7 +27,8 @@ extern "C" {
  * arguments; ends with a store fence where it used non-temporal stores.
  *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants that the kernel
  *            keeps, then what it made of them (opjit_kernel_meta.kept_size)
- *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended
+ *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended; then
+ *            the sizes of the dynamic dimensions
  *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned
  * [any thread, 0.1] */
 typedef void (*opjit_stage_fn)(void *const *buffers, const uint64_t *params, void *shared, void *scratch,
@@ -66,6 +68,18 @@ typedef struct opjit_param_info {
     uint32_t name;             /* offset of the field's name in the metadata */
     int64_t lo, hi;            /* integers: allowed interval, both ends included; floats: 0, 0 */
 } opjit_param_info;
+
+/* A number that follows from the sizes d of a call's dynamic dimensions:
+ *     floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k]) / divisor)
+ * An unused term has the factor 0 and powers of 0. */
+typedef struct opjit_size_form {
+    int64_t constant;          /* what no size has a part in */
+    int64_t factors[2];        /* of the terms */
+    uint8_t powers[2][OPJIT_MAX_DIMS]; /* at most 4 each */
+    int64_t divisor;           /* at least 1 */
+} opjit_size_form;
+/* Forms of an input or output: bytes, then sizes[0] to sizes[7] of its opjit_buffer_info. */
+#define OPJIT_BUFFER_FORMS (1u + OPJIT_MAX_RANK)
 
 /* A kernel for a GPU has launches alone, the others have none. */
 typedef enum opjit_step_kind { OPJIT_STEP_STAGE = 0, OPJIT_STEP_CUSTOM = 1, OPJIT_STEP_LAUNCH = 2 } opjit_step_kind;
@@ -116,6 +130,12 @@ typedef struct opjit_kernel_meta {
     uint64_t kept_size;        /* bytes, 64-byte aligned, that these fill for all calls, which only read them.  Where it
                                   is not 0, `buffers` of all stages ends with a pointer to them, behind the constants */
     uint64_t kept_layout;      /* kernels with the same number and the same constants keep the same bytes */
+    /* The third version ended here. */
+    uint32_t dims;             /* of the params the last ones, INT64 from 1 or more, are sizes of dynamic dimensions.
+                                  What stands for one size elsewhere, such as sizes, bytes and extents, is then the
+                                  largest that a call may have */
+    uint32_t forms;            /* offset of opjit_size_form: OPJIT_BUFFER_FORMS for each input and output, in order,
+                                  then the extent of each step; 0 where dims is 0 */
 } opjit_kernel_meta;
 
 /* --- ahead of time ------------------------------------------------------------------------------------------------ */

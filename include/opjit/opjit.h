@@ -295,20 +295,25 @@ typedef struct opjit_call {
     const opjit_executor *executor; /* NULL: everything on the caller's thread; NULL for kernels on a device */
     void *stream;                   /* for kernels on a device: what they are put into, NULL is its default stream; else
                                        NULL */
+    const uint64_t *dims;           /* sizes of the dynamic dimensions, in the order of opjit_kernel_info.dims */
+    uint32_t dim_count;             /* opjit_kernel_info.dim_count */
+    uint32_t reserved2;             /* 0 */
 } opjit_call;
-#define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL, NULL }
+#define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL, NULL, NULL, 0, 0 }
 
 /* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count, bytes,
  * alignment and overlap of the bindings are checked.  An output may be the same memory as an input where
  * opjit_buffer_info.alias_inputs says so; any other overlap with an output is refused.  Re-entrant.  Without executor,
- * workspace and device it allocates nothing and takes no lock.
+ * workspace and device it allocates nothing and takes no lock.  Of a kernel with dynamic dimensions the bindings have
+ * the bytes that opjit_kernel_sizes says for the sizes of this call; where these are 0, data may be NULL.
  * Errors: INVALID_ARGUMENT (op "call", a field of opjit_call, index), OUT_OF_MEMORY (workspace), CANCELLED or whatever
  * an executor or custom operator returned.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
                                                          opjit_error *error);
 
 /* Whether the memory that bindings share is memory that a call may share: an output may be the very memory of an input
- * that its alias_inputs allows, and meets nothing else.  A binding counts with the bytes that the kernel needs there.
+ * that its alias_inputs allows, and meets nothing else.  A binding counts with the bytes that the kernel needs there,
+ * the most of all calls where it has dynamic dimensions.
  * Addresses are compared and nothing is read, so a planner of memory may ask before it has any, with offsets.
  * Expected failures: INVALID_ARGUMENT; error->index is an output's binding, error->value what meets it.
  * [any thread, 0.1] */
@@ -353,10 +358,14 @@ typedef struct opjit_kernel_info {
                                          inside of memory and apart from each other; 0 is what to expect */
     uint64_t kept_bytes;              /* memory that the kernel holds beside its constants: what is made of them once,
                                          when the kernel is made or loaded, such as packed weights */
+    const opjit_param_info *dims;     /* dynamic dimensions in order: their names and intervals.  Where there are any,
+                                         sizes, bytes and workspace above are the largest of all calls */
+    uint32_t dim_count;               /* dynamic dimensions */
+    uint32_t reserved;                /* 0 */
 } opjit_kernel_info;
 #define OPJIT_KERNEL_INFO_INIT \
     { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, \
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 #define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
 #define OPJIT_KERNEL_FROM_DISK 2u   /* was loaded, from the disk cache or by opjit_graph_load, not compiled */
@@ -378,6 +387,20 @@ static inline const char *opjit_kernel_param_name(const opjit_kernel_info *info,
 {
     return index < info->param_count ? (const char *)info->meta + info->params[index].name : NULL;
 }
+
+/* The dynamic dimension that stands at `index` of opjit_call.dims; NULL: there is none.  [any thread, 0.1] */
+static inline const char *opjit_kernel_dim_name(const opjit_kernel_info *info, uint32_t index)
+{
+    return index < info->dim_count ? (const char *)info->meta + info->dims[index].name : NULL;
+}
+
+/* What a call with these sizes of the dynamic dimensions needs as binding `buffer`, so that a caller can make room for
+ * it: its sizes into sizes, unused ones 1, and its bytes into *bytes.  Of a kernel without dynamic dimensions dim_count
+ * is 0, and these are opjit_buffer_info's.  Elements follow each other without gaps where sizes depend on dimensions.
+ * Errors: INVALID_ARGUMENT (op "call", as of opjit_kernel_call; buffer).  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_sizes(const opjit_kernel *kernel, const uint64_t *dims,
+                                                          uint32_t dim_count, uint32_t buffer, uint64_t sizes[8],
+                                                          uint64_t *bytes, opjit_error *error);
 
 /* Makes the peak version of a quick kernel on the caller's thread and swaps it in for later calls; calls that run
  * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK.  Errors: as of

@@ -8,26 +8,28 @@
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 /* Message for the first bad binding, found by the quick check. */
-COLD static opjit_status check_binding(const opjit_kernel *k, uint32_t i, const opjit_binding *b, opjit_error *error)
+COLD static opjit_status check_binding(const opjit_kernel *k, const slot *s, uint32_t i, const opjit_binding *b,
+                                       opjit_error *error)
 {
-    if (b->data == NULL)
+    if (b->data == NULL && s->bytes != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}binding %u (%s): data is {NULL}", i,
                                kernel_buffer_name(k, i));
-    if (b->bytes < k->slots[i].bytes)
-        return opjit_rt_refuse(
-            error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}binding %u (%s): {%llu} bytes given, %llu needed", i,
-            kernel_buffer_name(k, i), (unsigned long long)b->bytes, (unsigned long long)k->slots[i].bytes);
-    if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
+    if (b->bytes < s->bytes)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{!bindings}binding %u (%s): {%llu} bytes given, %llu needed", i,
+                               kernel_buffer_name(k, i), (unsigned long long)b->bytes, (unsigned long long)s->bytes);
+    if (((uintptr_t)b->data & s->align_mask) != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!call}{!bindings}binding %u (%s): data at {%p} is not aligned to %u bytes", i,
-                               kernel_buffer_name(k, i), b->data, k->slots[i].align_mask + 1);
+                               kernel_buffer_name(k, i), b->data, s->align_mask + 1);
     return OPJIT_OK;
 }
 
-COLD static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
+COLD static opjit_status refuse_binding(const opjit_kernel *k, const slot *slots, const opjit_binding *bindings,
+                                        opjit_error *error)
 {
     for (uint32_t i = 0; i < k->bindings; i++)
-        TRY(opjit_rt_place(error, check_binding(k, i, &bindings[i], error), NULL, NULL, (int32_t)i));
+        TRY(opjit_rt_place(error, check_binding(k, &slots[i], i, &bindings[i], error), NULL, NULL, (int32_t)i));
     return opjit_rt_refuse(error, OPJIT_INTERNAL, "{!call}{bindings} changed during the call");
 }
 
@@ -43,13 +45,13 @@ COLD static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buff
 }
 
 /* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
-OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *buffers, uint64_t *alias,
-                                           opjit_error *error)
+OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, const slot *slots, void *const *buffers,
+                                           uint64_t *alias, opjit_error *error)
 {
     for (uint32_t o = k->inputs; o < k->bindings; o++) {
-        const slot *s = &k->slots[o];
+        const slot *s = &slots[o];
         for (uint32_t j = k->inputs != 0 ? 0 : o + 1; j < k->buffers; j = j + 1 == k->inputs ? o + 1 : j + 1) {
-            if (!ranges_meet(buffers[o], s->bytes, buffers[j], k->slots[j].bytes))
+            if (!ranges_meet(buffers[o], s->bytes, buffers[j], slots[j].bytes) || s->bytes == 0 || slots[j].bytes == 0)
                 continue;
             if (j >= k->inputs || j >= 32 || buffers[o] != buffers[j] || (s->alias_inputs >> j & 1) == 0)
                 return refuse_overlap(k, buffers, o, j, error);
@@ -60,15 +62,15 @@ OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *b
     return OPJIT_OK;
 }
 
-/* Whether an output shares memory with any other buffer. */
-OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, void *const *buffers)
+/* Whether an output shares memory with any other buffer, or one of no bytes lies in another. */
+OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, const slot *slots, void *const *buffers)
 {
     for (uint32_t o = k->inputs; o < k->bindings; o++) {
         for (uint32_t j = 0; j < k->inputs; j++)
-            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+            if (ranges_meet(buffers[o], slots[o].bytes, buffers[j], slots[j].bytes))
                 return true;
         for (uint32_t j = o + 1; j < k->buffers; j++)
-            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+            if (ranges_meet(buffers[o], slots[o].bytes, buffers[j], slots[j].bytes))
                 return true;
     }
     return false;
@@ -81,30 +83,31 @@ static size_t buffer_room(const opjit_kernel *k)
 }
 
 /* Behind the pointers that the call holds is room for their places. */
-OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, void **buffers, uint64_t *alias,
-                                                   opjit_error *error)
+OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, const slot *slots, void **buffers,
+                                                   uint64_t *alias, opjit_error *error)
 {
     rt_place *const room = (rt_place *)(void *)(buffers + k->pointers);
     uint32_t output, other;
 
-    return opjit_rt_overlaps_by_place(k, buffers, room, alias, &output, &other)
+    return opjit_rt_overlaps_by_place(k, slots, buffers, room, alias, &output, &other)
                ? OPJIT_OK
                : refuse_overlap(k, buffers, output, other, error);
 }
 
 /* Adds the constants to the buffers, of which the bindings are there, and to *alias the pairs that share memory. */
-static inline opjit_status check_overlaps(const opjit_kernel *k, void **buffers, uint64_t *alias, opjit_error *error)
+static inline opjit_status check_overlaps(const opjit_kernel *k, const slot *slots, void **buffers, uint64_t *alias,
+                                          opjit_error *error)
 {
     for (uint32_t i = k->bindings; i < k->buffers; i++)
-        buffers[i] = k->slots[i].constant;
+        buffers[i] = slots[i].constant;
     if (k->buffers == 1)
         return OPJIT_OK;
     if (k->buffers > STACK_BUFFERS)
-        return find_alias_of_many(k, buffers, alias, error);
-    if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
-                        : !outputs_meet(k, buffers))
+        return find_alias_of_many(k, slots, buffers, alias, error);
+    if (k->buffers == 2 ? !ranges_meet(buffers[0], slots[0].bytes, buffers[1], slots[1].bytes)
+                        : !outputs_meet(k, slots, buffers))
         return OPJIT_OK;
-    return find_alias(k, buffers, alias, error);
+    return find_alias(k, slots, buffers, alias, error);
 }
 
 /* Fills buffers with every pointer of the call and adds to *alias the pairs that share memory. */
@@ -120,8 +123,20 @@ static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bind
         bad |= (uint64_t)(data == NULL) | (uint64_t)(bindings[i].bytes < s->bytes) | ((uintptr_t)data & s->align_mask);
     }
     if (bad != 0)
-        return refuse_binding(k, bindings, error);
-    return check_overlaps(k, buffers, alias, error);
+        return refuse_binding(k, k->slots, bindings, error);
+    return check_overlaps(k, k->slots, buffers, alias, error);
+}
+
+/* The same with the bytes of one call's sizes, of which there may be none: then there need be no pointer. */
+OUT_OF_LINE static opjit_status bind_sized(const opjit_kernel *k, const slot *slots, const opjit_binding *bindings,
+                                           void **buffers, uint64_t *alias, opjit_error *error)
+{
+    for (uint32_t i = 0; i < k->bindings; i++) {
+        const opjit_binding b = bindings[i]; /* what is checked is what is used */
+        TRY(opjit_rt_place(error, check_binding(k, &slots[i], i, &b, error), NULL, NULL, (int32_t)i));
+        buffers[i] = b.data;
+    }
+    return check_overlaps(k, slots, buffers, alias, error);
 }
 
 static bool is_float(uint32_t dtype)
@@ -182,6 +197,9 @@ COLD static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *
     if (call->reserved != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!reserved}call: reserved is {%u}; allowed: 0",
                                call->reserved);
+    if (call->reserved2 != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!reserved2}call: reserved2 is {%u}; allowed: 0",
+                               call->reserved2);
     if (call->binding_count != k->bindings)
         return refuse_count(k, call->binding_count, error);
     if (call->bindings == NULL)
@@ -190,7 +208,9 @@ COLD static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!call}{!param_count}call: {%u} parameters given, %u needed", call->param_count,
                                k->params);
-    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!params}call: params is {NULL}");
+    if (call->params == NULL && k->params != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!params}call: params is {NULL}");
+    return opjit_rt_refuse_dim_count(k, call->dim_count, error);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
@@ -204,7 +224,7 @@ static inline const opjit_variant_info *pick_variant(const program *p, uint64_t 
 }
 
 /* The newest version; but a caller whose workspace was sized before opjit_kernel_optimize keeps the version it fits. */
-static const program *pick_program(const opjit_kernel *k, const opjit_call *call)
+static inline const program *pick_program(const opjit_kernel *k, const opjit_call *call)
 {
     const program *newest = atomic_load_explicit(&k->active, memory_order_acquire);
     uint64_t needed;
@@ -226,7 +246,7 @@ OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
         return opjit_rt_refuse_no_workspace(call, error);
     if (call->workspace.data != NULL)
-        TRY(opjit_rt_check_workspace(k, call, buffers, p->meta->shared_size, error));
+        TRY(opjit_rt_check_workspace(k, k->slots, call, buffers, p->meta->shared_size, error));
     return opjit_rt_call_on_device(k, p, call, variant, buffers, error);
 }
 
@@ -234,6 +254,11 @@ OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program
 static inline bool is_plain(const program *p, const opjit_call *call)
 {
     return p->plain && call->executor == NULL && call->workspace.data == NULL && call->workspace.bytes == 0;
+}
+
+COLD static opjit_status refuse_stream(opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{stream}: must be NULL, the kernel runs on the CPU");
 }
 
 /* A call that the structure's size and counts are right of. */
@@ -253,10 +278,11 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
                               : opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                                 "{!argument}{kernel} runs on {a device}: its stream has the times");
     if (call->stream != NULL)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!call}{stream}: must be NULL, the kernel runs on the CPU");
+        return refuse_stream(error);
     if (timing != NULL || !is_plain(p, call)) {
-        rt_run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params, .timing = timing };
+        rt_run r = {
+            .kernel = k, .program = p, .slots = k->slots, .buffers = buffers, .params = call->params, .timing = timing
+        };
         return opjit_rt_call_in_full(&r, call, variant, error);
     }
     for (const opjit_step_info *s = p->steps + variant->first_step, *last = s + variant->steps; s != last; s++)
@@ -279,9 +305,52 @@ static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call
     return call_with(k, pick_program(k, call), call, buffers, timing, error);
 }
 
+/* The same for a kernel with dynamic dimensions, whose sizes follow the parameters; slots: room for one a buffer. */
+static opjit_status call_with_dims(const opjit_kernel *k, const opjit_call *call, void **buffers, uint64_t *values,
+                                   slot *slots, rt_timing *timing, opjit_error *error)
+{
+    const program *p = pick_program(k, call);
+    rt_run r = { .kernel = k, .program = p, .slots = slots, .buffers = buffers, .params = values, .timing = timing };
+    uint64_t *const dims = values + k->params, alias = 0;
+
+    if (k->params != 0)
+        memcpy(values, call->params, k->params * sizeof *values);
+    memcpy(dims, call->dims, k->dims * sizeof *dims);
+    TRY(opjit_rt_check_dims(p, dims, error));
+    opjit_rt_size_slots(k, p, dims, slots);
+    TRY(bind_sized(k, slots, call->bindings, buffers, &alias, error));
+    buffers[k->buffers] = p->kept;
+    if (k->params != 0)
+        TRY(check_params(k, values, error));
+    return call->stream != NULL ? refuse_stream(error) : opjit_rt_call_in_full(&r, call, pick_variant(p, alias), error);
+}
+
+OUT_OF_LINE static opjit_status call_of_many_sizes(const opjit_kernel *k, const opjit_call *call, opjit_error *error,
+                                                   rt_timing *timing)
+{
+    void *on_stack[STACK_BUFFERS + 1];
+    slot slots[STACK_BUFFERS];
+    uint64_t values[STACK_PARAMS + OPJIT_MAX_DIMS];
+
+    if (call->dims == NULL)
+        return opjit_rt_refuse_dim_count(k, call->dim_count, error);
+    if (k->pointers <= STACK_BUFFERS + 1 && k->params <= STACK_PARAMS)
+        return call_with_dims(k, call, on_stack, values, slots, timing, error);
+    const size_t first = buffer_room(k), second = first + k->buffers * sizeof *slots;
+    const size_t room = second + ((size_t)k->params + k->dims) * sizeof *values;
+    char *const memory = opjit_rt_allocate(&k->core->allocator, room, alignof(rt_place));
+    if (memory == NULL)
+        return opjit_rt_no_memory(error);
+    const opjit_status status = call_with_dims(k, call, (void **)(void *)memory, (uint64_t *)(void *)(memory + second),
+                                               (slot *)(void *)(memory + first), timing, error);
+    opjit_rt_release(&k->core->allocator, memory, room);
+    return status;
+}
+
 static const rt_struct call_sizes = { "opjit_call",
-                                      { RT_SIZE_TO(opjit_call, executor), RT_SIZE_TO(opjit_call, stream) } };
-RT_STRUCT_ENDS_WITH(opjit_call, stream);
+                                      { RT_SIZE_TO(opjit_call, executor), RT_SIZE_TO(opjit_call, stream),
+                                        RT_SIZE_TO(opjit_call, reserved2) } };
+RT_STRUCT_ENDS_WITH(opjit_call, reserved2);
 
 /* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several
  * steps. */
@@ -300,9 +369,12 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
         TRY(opjit_rt_struct_read(&call_sizes, &known, call, error));
         call = &known;
     }
-    if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||
+    if ((call->reserved | call->reserved2 | (call->binding_count ^ kernel->bindings) |
+         (call->param_count ^ kernel->params) | (call->dim_count ^ kernel->dims)) != 0 ||
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
+    if (kernel->dims != 0)
+        return call_of_many_sizes(kernel, call, error, timing);
     if (kernel->pointers <= STACK_BUFFERS + 1 && kernel->params <= STACK_PARAMS)
         return call_with_room(kernel, call, on_stack, values, timing, error);
     const size_t first = buffer_room(kernel), room = first + kernel->params * sizeof *values;
@@ -314,14 +386,15 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     return status;
 }
 
-/* Whether the call is one that the shortest road is for: of this structure, with nothing but one buffer or two. */
+/* Whether the call is one that the shortest road is for: of this structure, with nothing but one buffer or two.  What
+ * else the kernel may need, only_step says. */
 static inline bool is_simple(const opjit_kernel *k, const opjit_call *call)
 {
     return (call->struct_size ^ sizeof *call) == 0 && /* else there may be no stream */
            ((uintptr_t)call->executor | (uintptr_t)call->stream | (uintptr_t)call->workspace.data |
             call->workspace.bytes) == 0 &&
-           ((call->binding_count ^ k->buffers) | call->param_count | k->params | (call->binding_count ^ k->bindings) |
-            call->reserved) == 0 &&
+           ((call->binding_count ^ k->buffers) | (call->binding_count ^ k->bindings) | call->param_count |
+            call->reserved | call->dim_count | call->reserved2) == 0 &&
            k->buffers - 1 < 2 && call->bindings != NULL;
 }
 
@@ -397,7 +470,7 @@ opjit_status opjit_kernel_check_overlaps(const opjit_kernel *kernel, const opjit
     }
     for (uint32_t i = 0; i < binding_count; i++)
         buffers[i] = bindings[i].data;
-    status = check_overlaps(kernel, buffers, &alias, error);
+    status = check_overlaps(kernel, kernel->slots, buffers, &alias, error);
     if (buffers != on_stack)
         opjit_rt_release(&kernel->core->allocator, buffers, buffer_room(kernel));
     return status;

@@ -107,6 +107,10 @@ static opjit_status fill_signature(opjit_closure *c, const opjit_kernel_info *in
 {
     c->bindings = info->inputs + info->outputs;
     c->params = info->param_count;
+    if (info->dim_count != 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{closure} {kernel}: {%u} dynamic dimensions, must be 0: its arguments have no sizes",
+                               info->dim_count);
     if ((uint64_t)c->bindings + c->params > MOST_ARGUMENTS)
         return opjit_rt_refuse(error, OPJIT_LIMIT,
                                "{closure} {arguments}: {%llu}, must be at most %d, buffers and parameters",

@@ -32,6 +32,11 @@ static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta 
     rt_target needed;
 
     for (uint32_t i = 0; i < meta->steps; i++)
+        if (steps[i].kind != OPJIT_STEP_STAGE && rt_meta_dims(meta) != 0)
+            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{image} {dims}: {%u}, must be 0 where there are %s, which know one size",
+                                   meta->dims, steps[i].kind == OPJIT_STEP_CUSTOM ? "custom functions" : "launches");
+    for (uint32_t i = 0; i < meta->steps; i++)
         if (steps[i].kind == OPJIT_STEP_CUSTOM && (customs == NULL || steps[i].entry >= customs->call_count))
             return opjit_rt_refuse(
                 error, OPJIT_UNSUPPORTED,
@@ -81,11 +86,16 @@ static void program_prepare(program *p, bool runs_code)
 {
     p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
     p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    const bool one_size = rt_meta_dims(p->meta) == 0;
+    p->extents = one_size ? NULL
+                          : rt_meta_forms(p->meta) + rt_form_count(p->meta->inputs, p->meta->outputs, 0);
     const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
     while (apart->alias_mask != 0)
         apart++;
-    p->plain = runs_code && is_plain(p->meta, p->steps);
-    p->only_step = p->plain && apart->steps == 1 && rt_meta_kept(p->meta) == 0 ? &p->steps[apart->first_step] : NULL;
+    p->plain = runs_code && one_size && is_plain(p->meta, p->steps);
+    p->only_step = p->plain && apart->steps == 1 && p->meta->params == 0 && rt_meta_kept(p->meta) == 0
+                       ? &p->steps[apart->first_step]
+                       : NULL;
 }
 
 /* Puts the checked image where it can be used from: executable memory, or a plain copy. */
@@ -221,7 +231,8 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
     k->inputs = meta->inputs;
     k->bindings = meta->inputs + meta->outputs;
     k->buffers = k->bindings + meta->constants;
-    k->params = meta->params;
+    k->dims = rt_meta_dims(meta);
+    k->params = meta->params - k->dims;
     k->core = opjit_rt_core_retain(core);
     fill_slots(k, p, constants);
     status = unbound ? OPJIT_OK : check_constants(k, p, error);
@@ -426,9 +437,9 @@ uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
 
 static const rt_struct info_sizes = {
     "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms), RT_SIZE_TO(opjit_kernel_info, unproven_bounds),
-                           RT_SIZE_TO(opjit_kernel_info, kept_bytes) }
+                           RT_SIZE_TO(opjit_kernel_info, kept_bytes), RT_SIZE_TO(opjit_kernel_info, reserved) }
 };
-RT_STRUCT_ENDS_WITH(opjit_kernel_info, kept_bytes);
+RT_STRUCT_ENDS_WITH(opjit_kernel_info, reserved);
 
 /* What metadata says of a kernel, wherever its code is. */
 static opjit_kernel_info info_of(const opjit_kernel_meta *meta)
@@ -444,7 +455,9 @@ static opjit_kernel_info info_of(const opjit_kernel_meta *meta)
     info.inputs = meta->inputs;
     info.outputs = meta->outputs;
     info.params = (const opjit_param_info *)(const void *)((const char *)meta + meta->param_info);
-    info.param_count = meta->params;
+    info.dim_count = rt_meta_dims(meta);
+    info.param_count = meta->params - info.dim_count;
+    info.dims = info.dim_count == 0 ? NULL : info.params + info.param_count;
     info.level = (opjit_level)meta->level;
     info.workspace_bytes = meta->shared_size + meta->scratch_size;
     info.bytes_read = meta->bytes_read;

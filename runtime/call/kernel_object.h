@@ -19,10 +19,12 @@ typedef struct program {
     const opjit_kernel_meta *meta; /* in the mapping or in the copy */
     const opjit_step_info *steps;
     const opjit_variant_info *variants;
+    const opjit_size_form *extents; /* of the steps, where there are dynamic dimensions; else NULL */
     const uint8_t *code;
     size_t code_size, image_size;
     bool plain; /* machine code that needs nothing but the call's buffers and parameters, of which there are few */
-    const opjit_step_info *only_step; /* all that a plain program does where no buffers share memory; NULL: more */
+    const opjit_step_info *only_step; /* all that a plain program without parameters does where no buffers share memory;
+                                         NULL: more */
     rt_mapping mapping;
     void *copy; /* image of an interpreted kernel, which needs no executable memory */
     rt_debug_entry *debug;
@@ -48,7 +50,8 @@ typedef struct slot {
 struct opjit_kernel {
     alignas(64) _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
     uint32_t bindings;         /* inputs and outputs */
-    uint32_t inputs, buffers, params;
+    uint32_t inputs, buffers;
+    uint32_t params, dims;     /* late parameters, and dynamic dimensions behind them */
     uint32_t pointers;         /* that a call holds: to buffers, then to what is kept, or lies between custom steps */
     rt_kernel_hooks hooks;
     rt_core *core;
@@ -69,6 +72,10 @@ static inline const opjit_buffer_info *program_buffers(const program *p)
 static inline const opjit_param_info *program_params(const program *p)
 {
     return (const opjit_param_info *)((const char *)p->meta + p->meta->param_info);
+}
+static inline const opjit_param_info *program_dims(const program *p)
+{
+    return program_params(p) + (p->meta->params - rt_meta_dims(p->meta));
 }
 static inline opjit_stage_fn program_stage(const program *p, const opjit_step_info *step)
 {
@@ -124,8 +131,9 @@ typedef struct rt_timing {
 typedef struct rt_run {
     const opjit_kernel *kernel;
     const program *program;
+    const slot *slots;      /* of its buffers: the kernel's, or with the bytes of this call's sizes */
     void **buffers;
-    const uint64_t *params;
+    const uint64_t *params; /* late parameters, then sizes of dynamic dimensions */
     uint8_t *shared, *scratch; /* scratch: worker after worker, meta->scratch_size apart */
     const opjit_executor *executor;
     rt_timing *timing; /* NULL: nobody asks */
@@ -138,12 +146,20 @@ static inline uint32_t call_workers(const opjit_call *call)
 /* False: more than any memory. */
 bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out);
 opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error);
-/* buffers: of the call and the kernel's constants, which somebody else may have lent it. */
-opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers,
-                                      uint64_t needed, opjit_error *error);
-/* Runs the variant's steps; r has kernel, program, buffers, parameters and timing. */
+/* buffers: of the call and the kernel's constants, which somebody else may have lent it; slots: theirs. */
+opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const slot *slots, const opjit_call *call,
+                                      void *const *buffers, uint64_t needed, opjit_error *error);
+/* Runs the variant's steps; r has kernel, program, slots, buffers, parameters and timing. */
 opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
                                    opjit_error *error);
+
+/* --- dims.c ------------------------------------------------------------------------------------------------------- */
+/* For a kernel that needs another number of sizes, or got none at all. */
+opjit_status opjit_rt_refuse_dim_count(const opjit_kernel *k, uint32_t given, opjit_error *error);
+/* Whether each size is inside of its dimension's interval. */
+opjit_status opjit_rt_check_dims(const program *p, const uint64_t *dims, opjit_error *error);
+/* What a call with checked sizes checks of its buffers, one a buffer. */
+void opjit_rt_size_slots(const opjit_kernel *k, const program *p, const uint64_t *dims, slot *slots);
 
 /* --- overlap.c ---------------------------------------------------------------------------------------------------- */
 typedef struct rt_place {
@@ -151,9 +167,10 @@ typedef struct rt_place {
     uint32_t buffer;
 } rt_place;
 /* Of a call with so many buffers that pairs are too many: adds to *alias those that share memory as they may.
- * False: an output shares it with another buffer, and may not.  room: for two places a buffer. */
-bool opjit_rt_overlaps_by_place(const opjit_kernel *k, void *const *buffers, rt_place *room, uint64_t *alias,
-                                uint32_t *out_output, uint32_t *out_other);
+ * False: an output shares it with another buffer, and may not.  slots: of the kernel's buffers, in this call.
+ * room: for two places a buffer. */
+bool opjit_rt_overlaps_by_place(const opjit_kernel *k, const slot *slots, void *const *buffers, rt_place *room,
+                                uint64_t *alias, uint32_t *out_output, uint32_t *out_other);
 
 /* --- call.c ------------------------------------------------------------------------------------------------ */
 /* Fills launches out of the metadata. */

@@ -6,12 +6,23 @@
 #include <pthread.h>
 #include <string.h>
 
+/* Whether the bindings of two kernels with equal counts need the same bytes for all sizes. */
+static bool same_dims(const opjit_kernel_meta *m, const opjit_kernel_meta *n)
+{
+    const uint32_t dims = rt_meta_dims(m);
+
+    return dims == rt_meta_dims(n) &&
+           (dims == 0 || memcmp(rt_meta_forms(m), rt_meta_forms(n),
+                                (size_t)rt_form_count(m->inputs, m->outputs, 0) * sizeof(opjit_size_form)) == 0);
+}
+
 /* Whether calls checked against a's metadata may run b: equal buffers and parameters, names apart. */
 static bool same_interface(const program *a, const program *b)
 {
     const opjit_kernel_meta *m = a->meta, *n = b->meta;
 
-    if (m->inputs != n->inputs || m->outputs != n->outputs || m->constants != n->constants || m->params != n->params)
+    if (m->inputs != n->inputs || m->outputs != n->outputs || m->constants != n->constants || m->params != n->params ||
+        !same_dims(m, n))
         return false;
     for (uint32_t i = 0; i < m->inputs + m->outputs + m->constants; i++) {
         opjit_buffer_info x = program_buffers(a)[i], y = program_buffers(b)[i];

@@ -41,6 +41,7 @@ static bool is_output(const opjit_kernel *k, uint32_t buffer)
 
 typedef struct sweep {
     const opjit_kernel *kernel;
+    const slot *slots;
     const rt_place *places;
     reach all, outputs;
     uint64_t alias;
@@ -51,7 +52,7 @@ typedef struct sweep {
  * the first one. */
 static void pass(sweep *s, const rt_place *p, bool wrapped)
 {
-    const uintptr_t end = p->at + (uintptr_t)s->kernel->slots[p->buffer].bytes;
+    const uintptr_t end = p->at + (uintptr_t)s->slots[p->buffer].bytes;
     if (wrapped && end > p->at)
         return;
     extend(&s->all, end > p->at || wrapped ? end : UINTPTR_MAX, p->buffer);
@@ -81,7 +82,7 @@ static bool check_together(sweep *s, uint32_t begin, uint32_t end)
         const uint32_t j = s->places[i].buffer, o = output - k->inputs;
         if (j == output)
             continue;
-        if (j >= k->inputs || j >= 32 || (k->slots[output].alias_inputs >> j & 1) == 0)
+        if (j >= k->inputs || j >= 32 || (s->slots[output].alias_inputs >> j & 1) == 0)
             return refuse(s, output, j);
         if (o < 8 && j < 8)
             s->alias |= UINT64_C(1) << (o * 8 + j);
@@ -101,18 +102,20 @@ static bool check_before(sweep *s, uint32_t begin, uint32_t end)
     return true;
 }
 
-bool opjit_rt_overlaps_by_place(const opjit_kernel *k, void *const *buffers, rt_place *room, uint64_t *alias,
-                                uint32_t *out_output, uint32_t *out_other)
+bool opjit_rt_overlaps_by_place(const opjit_kernel *k, const slot *slots, void *const *buffers, rt_place *room,
+                                uint64_t *alias, uint32_t *out_output, uint32_t *out_other)
 {
-    sweep s = { .kernel = k };
+    sweep s = { .kernel = k, .slots = slots };
+    uint32_t count = 0;
     bool good = true;
     for (uint32_t i = 0; i < k->buffers; i++)
-        room[i] = (rt_place){ (uintptr_t)buffers[i], i };
-    s.places = sort_places(room, room + k->buffers, k->buffers);
-    for (uint32_t i = 0; i < k->buffers; i++)
+        if (slots[i].bytes != 0)
+            room[count++] = (rt_place){ (uintptr_t)buffers[i], i };
+    s.places = sort_places(room, room + k->buffers, count);
+    for (uint32_t i = 0; i < count; i++)
         pass(&s, &s.places[i], true);
-    for (uint32_t begin = 0, end; begin < k->buffers && good; begin = end) {
-        for (end = begin + 1; end < k->buffers && s.places[end].at == s.places[begin].at;)
+    for (uint32_t begin = 0, end; begin < count && good; begin = end) {
+        for (end = begin + 1; end < count && s.places[end].at == s.places[begin].at;)
             end++;
         good = check_before(&s, begin, end) && check_together(&s, begin, end);
         for (uint32_t i = begin; i < end; i++)

@@ -9,10 +9,19 @@
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
+/* The iterations of a step in this call. */
+static uint64_t extent_of(const rt_run *r, uint32_t index)
+{
+    const program *p = r->program;
+
+    return p->extents == NULL ? p->steps[index].extent
+                              : opjit_rt_form_value(&p->extents[index], r->params + r->kernel->params, r->kernel->dims);
+}
+
 /* One step on an executor. */
 typedef struct step_run {
     const rt_run *run;
-    const opjit_step_info *step;
+    uint64_t extent, grain;
     uint32_t index;
     atomic_ullong done;   /* iterations */
     atomic_flag reported; /* the first failure owns error */
@@ -46,7 +55,7 @@ static void report(step_run *s, opjit_status status, const char *message)
 static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
 {
     step_run *s = arg;
-    const uint64_t extent = s->step->extent, grain = s->step->grain;
+    const uint64_t extent = s->extent, grain = s->grain;
     opjit_error error = { 0 };
     opjit_status status;
 
@@ -68,13 +77,17 @@ static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
     atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
 }
 
-static opjit_status run_on_executor(const rt_run *r, uint32_t index, opjit_error *error)
+static opjit_status run_on_executor(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
 {
-    step_run s = { .run = r, .step = &r->program->steps[index], .index = index, .reported = ATOMIC_FLAG_INIT };
+    step_run s = { .run = r,
+                   .extent = extent,
+                   .grain = r->program->steps[index].grain,
+                   .index = index,
+                   .reported = ATOMIC_FLAG_INIT };
     opjit_status status;
     unsigned long long done;
 
-    status = r->executor->run(r->executor->user, s.step->extent, s.step->grain, body, &s);
+    status = r->executor->run(r->executor->user, extent, s.grain, body, &s);
     if (atomic_load(&s.failed)) {
         if (error != NULL)
             *error = s.error;
@@ -83,23 +96,23 @@ static opjit_status run_on_executor(const rt_run *r, uint32_t index, opjit_error
     if (status != OPJIT_OK)
         return opjit_rt_refuse(error, status, "{!call}{!executor}executor returned {%s}", opjit_status_name(status));
     done = atomic_load(&s.done);
-    if (done != s.step->extent)
+    if (done != extent)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{executor} covered {%llu} of %llu iterations",
-                               done, (unsigned long long)s.step->extent);
+                               done, (unsigned long long)extent);
     return OPJIT_OK;
 }
 
 /* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
  * are the host's. */
-static opjit_status run_step(const rt_run *r, uint32_t index, opjit_error *error)
+static opjit_status run_step(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
 {
     const opjit_step_info *step = &r->program->steps[index];
 
     if (step->kind == OPJIT_STEP_CUSTOM)
         return opjit_rt_custom_run(&r->program->customs->calls[step->entry], r->buffers, error);
-    if (r->executor != NULL && step->extent > step->grain)
-        return run_on_executor(r, index, error);
-    return run_piece(r, index, 0, 0, step->extent, error);
+    if (r->executor != NULL && extent > step->grain)
+        return run_on_executor(r, index, extent, error);
+    return extent == 0 ? OPJIT_OK : run_piece(r, index, 0, 0, extent, error);
 }
 
 static uint64_t now_ns(void)
@@ -112,13 +125,13 @@ static uint64_t now_ns(void)
 
 static opjit_status run_step_timed(const rt_run *r, uint32_t index, opjit_error *error)
 {
-    const opjit_step_info *step = &r->program->steps[index];
     rt_timing *const timing = r->timing;
-    const uint64_t begin = now_ns();
-    const opjit_status status = run_step(r, index, error);
+    const uint64_t extent = extent_of(r, index), begin = now_ns();
+    const opjit_status status = run_step(r, index, extent, error);
 
     if (timing->count < timing->capacity)
-        timing->steps[timing->count] = (opjit_step_time){ begin, now_ns(), step->extent, index, step->kind };
+        timing->steps[timing->count] =
+            (opjit_step_time){ begin, now_ns(), extent, index, r->program->steps[index].kind };
     timing->count++;
     return status;
 }
@@ -128,7 +141,7 @@ static opjit_status run_steps(const rt_run *r, const opjit_variant_info *variant
     opjit_status status = OPJIT_OK;
 
     for (uint32_t i = 0; i < variant->steps && status == OPJIT_OK; i++)
-        status = r->timing == NULL ? run_step(r, variant->first_step + i, error)
+        status = r->timing == NULL ? run_step(r, variant->first_step + i, extent_of(r, variant->first_step + i), error)
                                    : run_step_timed(r, variant->first_step + i, error);
     return status;
 }
@@ -147,8 +160,8 @@ opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *e
                            (unsigned long long)call->workspace.bytes);
 }
 
-opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers,
-                                      uint64_t needed, opjit_error *error)
+opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const slot *slots, const opjit_call *call,
+                                      void *const *buffers, uint64_t needed, opjit_error *error)
 {
     const opjit_binding *w = &call->workspace;
 
@@ -161,7 +174,7 @@ opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *c
                                "{!call}{workspace}: data at {%p} is not aligned to %u bytes", w->data,
                                OPJIT_WORKSPACE_ALIGNMENT);
     for (uint32_t i = 0; i < k->buffers; i++)
-        if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
+        if (slots[i].bytes != 0 && ranges_meet(w->data, needed, buffers[i], slots[i].bytes))
             return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{workspace} overlaps {%s}",
                                    kernel_buffer_name(k, i));
     return OPJIT_OK;
@@ -198,7 +211,7 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
         return opjit_rt_no_memory(error);
     if (needed != 0) {
         if (call->workspace.data != NULL)
-            TRY(opjit_rt_check_workspace(r->kernel, call, r->buffers, needed, error));
+            TRY(opjit_rt_check_workspace(r->kernel, r->slots, call, r->buffers, needed, error));
         else if ((own = opjit_rt_allocate_data(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
             return opjit_rt_no_memory(error);
         r->shared = own != NULL ? own : call->workspace.data;

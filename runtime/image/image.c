@@ -90,11 +90,15 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     meta.once_steps = s->once_steps;
     meta.kept_size = align_up(s->kept_size, OPJIT_WORKSPACE_ALIGNMENT);
     meta.kept_layout = s->kept_layout;
+    meta.dims = s->dims;
     opjit_rt_bytes_append(out, &meta, sizeof meta);
     meta.buffer_info = put_array(out, base, s->buffers, buffers, sizeof *s->buffers);
     meta.param_info = put_array(out, base, s->param_infos, s->params, sizeof *s->param_infos);
     meta.step_info = put_array(out, base, s->step_infos, s->steps, sizeof *s->step_infos);
     meta.variant_info = put_array(out, base, s->variant_infos, s->variants, sizeof *s->variant_infos);
+    if (s->dims != 0)
+        meta.forms =
+            put_array(out, base, s->forms, (size_t)rt_form_count(s->inputs, s->outputs, s->steps), sizeof *s->forms);
     meta.name = put_string(out, base, s->name == NULL ? "" : s->name);
     meta.target = put_string(out, base, s->target == NULL ? "" : s->target);
     for (uint32_t i = 0; i < buffers; i++)
@@ -121,6 +125,7 @@ static opjit_status check_counts(const rt_meta_source *source, size_t code_size,
         { "outputs", source->outputs, MOST_ITEMS },
         { "constants", source->constants, MOST_ITEMS },
         { "params", source->params, MOST_ITEMS },
+        { "dims", source->dims, OPJIT_MAX_DIMS },
         { "steps", source->steps, MOST_ITEMS },
         { "variants", source->variants, MOST_ITEMS },
         { "code_size", code_size, MOST_CODE },
@@ -401,6 +406,73 @@ static opjit_status check_once(const opjit_kernel_meta *meta, opjit_error *error
     return OPJIT_OK;
 }
 
+/* One form, whose largest value stands elsewhere in the metadata. */
+static opjit_status check_form(const opjit_kernel_meta *meta, uint64_t i, uint64_t value, opjit_error *error)
+{
+    const uint32_t dims = meta->dims;
+    const opjit_param_info *infos = (const opjit_param_info *)((const char *)meta + meta->param_info);
+    uint64_t most;
+
+    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, infos + (meta->params - dims), dims, &most))
+        return CORRUPT("{forms[%llu]}: divides by less than 1, has powers above 4, overflows or can be negative",
+                       (unsigned long long)i);
+    if (most != value)
+        return CORRUPT("{forms[%llu]}: {%llu} at its largest, must be %llu as the metadata says elsewhere",
+                       (unsigned long long)i, (unsigned long long)most, (unsigned long long)value);
+    return OPJIT_OK;
+}
+
+/* The parameters that are dynamic dimensions, in number and each. */
+static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    const opjit_param_info *params = (const opjit_param_info *)((const char *)meta + meta->param_info);
+
+    TRY(check_range("dims", meta->dims, 0, meta->params < OPJIT_MAX_DIMS ? meta->params : OPJIT_MAX_DIMS, error));
+    for (uint32_t i = meta->params - meta->dims; i < meta->params; i++) {
+        if (params[i].dtype != DML_TENSOR_DATA_TYPE_INT64)
+            return CORRUPT("{param_info[%u].dtype}: {%u}, must be %u (INT64) of a dimension", i, params[i].dtype,
+                           (unsigned)DML_TENSOR_DATA_TYPE_INT64);
+        if (params[i].lo < 1)
+            return CORRUPT("{param_info[%u].lo}: {%lld}, must be at least 1 of a dimension", i,
+                           (long long)params[i].lo);
+    }
+    return OPJIT_OK;
+}
+
+static bool is_constant(const opjit_size_form *form)
+{
+    return form->factors[0] == 0 && form->factors[1] == 0;
+}
+
+/* Dynamic dimensions, and what follows from their sizes.  After buffers, parameters and steps have been checked. */
+static opjit_status check_forms(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    const opjit_buffer_info *buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+    const uint32_t bindings = meta->inputs + meta->outputs;
+    uint64_t form = 0;
+
+    if (!rt_meta_has(meta, forms))
+        return OPJIT_OK;
+    TRY(check_dims(meta, error));
+    if (meta->dims == 0)
+        return check_range("forms", meta->forms, 0, 0, error);
+    if (!array_inside(meta, meta->forms, rt_form_count(meta->inputs, meta->outputs, meta->steps),
+                      sizeof(opjit_size_form)))
+        return CORRUPT("{forms}: {%u}, where not all entries lie in the metadata", meta->forms);
+    for (uint32_t i = 0; i < bindings; i++) {
+        TRY(check_form(meta, form++, buffers[i].bytes, error));
+        for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
+            TRY(check_form(meta, form++, buffers[i].sizes[d], error));
+    }
+    for (uint32_t i = 0; i < meta->steps; i++, form++) {
+        TRY(check_form(meta, form, steps[i].extent, error));
+        if (i - meta->once_first < meta->once_steps && !is_constant(rt_meta_forms(meta) + form))
+            return CORRUPT("{forms[%llu]}: must be a constant, the step runs once", (unsigned long long)form);
+    }
+    return OPJIT_OK;
+}
+
 static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size,
                                opjit_error *error)
 {
@@ -421,6 +493,7 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
     for (uint32_t i = 0; i < meta->steps; i++)
         TRY(check_step(meta, i, code_size, error));
     TRY(check_once(meta, error));
+    TRY(check_forms(meta, error));
     return check_variants(meta, error);
 }
 

@@ -29,6 +29,8 @@ typedef struct rt_meta_source {
     uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
     uint32_t unproven_bounds, once_first, once_steps;
     uint64_t kept_size, kept_layout;
+    uint32_t dims;                          /* of params the last ones */
+    const opjit_size_form *forms;           /* as opjit_kernel_meta.forms; not looked at where dims is 0 */
 } rt_meta_source;
 
 /* Whether metadata, which earlier versions wrote shorter, has the field. */
@@ -37,6 +39,21 @@ typedef struct rt_meta_source {
 static inline uint64_t rt_meta_kept(const opjit_kernel_meta *meta)
 {
     return rt_meta_has(meta, kept_layout) ? meta->kept_size : 0;
+}
+/* Dynamic dimensions; 0: all sizes are known. */
+static inline uint32_t rt_meta_dims(const opjit_kernel_meta *meta)
+{
+    return rt_meta_has(meta, forms) ? meta->dims : 0;
+}
+/* The metadata's forms: those of inputs and outputs, then those of steps; NULL: it has none. */
+static inline const opjit_size_form *rt_meta_forms(const opjit_kernel_meta *meta)
+{
+    return rt_meta_dims(meta) == 0 ? NULL
+                                   : (const opjit_size_form *)(const void *)((const char *)meta + meta->forms);
+}
+static inline uint64_t rt_form_count(uint32_t inputs, uint32_t outputs, uint32_t steps)
+{
+    return ((uint64_t)inputs + outputs) * OPJIT_BUFFER_FORMS + steps;
 }
 
 #define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the largest code plus the largest metadata */
@@ -54,6 +71,14 @@ opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_si
  * included.  size may be anything; CORRUPT says what is wrong.  *out_meta and *out_code point into image. */
 opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta,
                                   const uint8_t **out_code, size_t *out_code_size, opjit_error *error);
+
+/* --- form.c ------------------------------------------------------------------------------------------------------- */
+/* The value of a checked form for sizes inside of the intervals that it was checked with. */
+uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, uint32_t count);
+/* Whether a form is good for all sizes of `count` dimensions inside their intervals, which begin at 1 or above: nothing
+ * in it overflows and no result is negative.  *most is then what no result is above: each term by itself at the end of
+ * the intervals where it is largest. */
+bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most);
 
 /* An executable mapping of an image's bytes.  No page is ever writable and executable at the same time. */
 typedef struct rt_mapping {

@@ -74,7 +74,11 @@ END_TEST
 
 /* Metadata that ends earlier, at unproven_bounds as the first version or behind it, inside of what says what a kernel
  * keeps, too: all behind lies so much nearer to the begin, and nothing is kept. */
-enum { FIRST_END = offsetof(opjit_kernel_meta, unproven_bounds), ENDS = (sizeof(opjit_kernel_meta) - FIRST_END) / 8 };
+enum {
+    FIRST_END = offsetof(opjit_kernel_meta, unproven_bounds),
+    THIRD_END = offsetof(opjit_kernel_meta, dims),
+    ENDS = (sizeof(opjit_kernel_meta) - FIRST_END) / 8
+};
 START_TEST(earlier_version)
 {
     const uint32_t first = FIRST_END + 8 * (uint32_t)_i, more = sizeof(opjit_kernel_meta) - first;
@@ -95,9 +99,10 @@ START_TEST(earlier_version)
     for (uint32_t i = 0; i < meta->params; i++)
         params[i].name -= params[i].name == 0 ? 0 : more;
     ck_assert_uint_lt(meta->buffer_info, sizeof *meta);
-    if (first > offsetof(opjit_kernel_meta, kept_size))
+    if (first > offsetof(opjit_kernel_meta, kept_size) && first < THIRD_END)
         meta->kept_size = 64;
     ck_assert_uint_eq(rt_meta_kept(meta), 0);
+    ck_assert_uint_eq(rt_meta_dims(meta), 0);
     ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_OK);
     meta->buffer_info = FIRST_END - 8;
     ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_CORRUPT);

@@ -199,7 +199,7 @@ START_TEST(call_sizes)
     older[0].struct_size = 10; /* half of a pointer */
     ck_assert_int_eq(opjit_kernel_call(kernel, (const opjit_call *)(const void *)older, &error),
                      OPJIT_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "opjit_call: struct_size 10 is that of no version; set it with the _INIT macro (64)");
+    ck_assert_str_eq(error.message, "opjit_call: struct_size 10 is that of no version; set it with the _INIT macro (80)");
     ck_assert_int_eq(hook.calls, 2);
 }
 END_TEST

@@ -65,7 +65,7 @@ static void check_sorted(void)
     uint64_t alias = 0, expected;
     uint32_t output, other;
     const bool good = all_pairs(&expected);
-    ck_assert_int_eq(opjit_rt_overlaps_by_place(kernel, buffers, room, &alias, &output, &other), good);
+    ck_assert_int_eq(opjit_rt_overlaps_by_place(kernel, kernel->slots, buffers, room, &alias, &output, &other), good);
     if (good) {
         ck_assert_uint_eq(alias, expected);
     } else {
@@ -122,7 +122,7 @@ START_TEST(thousand)
         check_sorted();
         uint64_t alias = 0;
         uint32_t output, other;
-        ck_assert(opjit_rt_overlaps_by_place(kernel, buffers, room, &alias, &output, &other));
+        ck_assert(opjit_rt_overlaps_by_place(kernel, kernel->slots, buffers, room, &alias, &output, &other));
         for (uint32_t i = 0; i < MOST; i += 83) {
             kernel->slots[i].bytes = 17;
             check_sorted();

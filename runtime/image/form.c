@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* form.c - numbers that follow from the sizes of dynamic dimensions: their range when an image is checked, their value
+ * at each call. */
+#include "runtime/image/image.h"
+
+enum { MOST_POWER = 4 };
+
+uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, uint32_t count)
+{
+    int64_t value = form->constant;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t term = form->factors[i];
+        if (term == 0)
+            continue;
+        for (uint32_t k = 0; k < count; k++)
+            for (uint32_t power = 0; power < form->powers[i][k]; power++)
+                term *= (int64_t)dims[k];
+        value += term;
+    }
+    return (uint64_t)(form->divisor == 1 ? value : value / form->divisor); /* not negative, so that is the floor */
+}
+
+/* A term with all sizes at one end of their intervals; each step towards it is smaller than it, so that none of them
+ * overflows unless it does. */
+static bool term_at(const opjit_size_form *form, uint32_t i, const opjit_param_info *dims, uint32_t count, bool at_hi,
+                    int64_t *out)
+{
+    *out = form->factors[i];
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t power = 0; power < form->powers[i][k]; power++)
+            if (!checked_muli(*out, at_hi ? dims[k].hi : dims[k].lo, out))
+                return false;
+    return true;
+}
+
+static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
+{
+    for (uint32_t k = 0; k < OPJIT_MAX_DIMS; k++)
+        if (form->powers[i][k] > (k < count && form->factors[i] != 0 ? MOST_POWER : 0))
+            return false;
+    return true;
+}
+
+bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most)
+{
+    int64_t least = form->constant, largest = form->constant;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        const bool negative = form->factors[i] < 0;
+        int64_t low, high;
+        if (!powers_sane(form, i, count) || !term_at(form, i, dims, count, negative, &low) ||
+            !term_at(form, i, dims, count, !negative, &high) || !checked_addi(least, low, &least) ||
+            !checked_addi(largest, high, &largest))
+            return false;
+    }
+    if (form->divisor < 1 || least < 0)
+        return false;
+    *most = (uint64_t)(largest / form->divisor);
+    return true;
+}
