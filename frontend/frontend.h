@@ -6,6 +6,7 @@
 
 #include <opjit/reflect.h>
 
+#include <opjit/dynamic.h>
 #include <opjit/graph.h>
 
 #include "codegen/codegen.h"
@@ -135,8 +136,21 @@ typedef struct fe_part {
 /* Divides a finished graph into parts, if it has custom operators (parts.c). */
 opjit_status opjit_fe_graph_divide(fe_graph *graph, opjit_error *error);
 
+/* A graph whose sizes follow from dynamic dimensions (compile/dynamic.c).  Borrowed until the compile returns. */
+#define FE_DYNAMIC_KEY (UINT32_MAX - 2) /* where an operator's key has its type */
+typedef struct fe_dynamic {
+    opjit_context *context;
+    const opjit_dim *dims;
+    uint32_t dim_count;
+    opjit_describe_fn describe;
+    void *user;
+} fe_dynamic;
+/* Reads the graph for the largest sizes, as opjit_fe_graph_read does, whose arena this makes ready. */
+opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_graph *out, opjit_error *error);
+
 /* What is compiled: an operator, or a graph as it was described. */
 typedef struct fe_subject {
+    const fe_dynamic *dynamic;  /* NULL: all sizes are known; else the others are not set */
     opjit_operator *op;         /* NULL: a graph */
     const DML_GRAPH_DESC *desc; /* borrowed, as late */
     const char *const *late;    /* a graph's late fields, "node.Field" */
@@ -246,6 +260,8 @@ typedef struct fe_program {
     uint64_t flops, bytes_read, bytes_written; /* estimates of one call of the last variant: program.c says which */
     uint32_t unproven_bounds;                  /* of all */
     uint64_t kept_size, kept_layout;           /* opjit_kernel_meta's */
+    opjit_size_form *forms;                    /* likewise, form_count of them; NULL: there are no dynamic dimensions */
+    uint32_t form_count;
     double lower_ms, passes_ms;
 } fe_program;
 
@@ -263,6 +279,10 @@ typedef void (*fe_trace)(void *user, const char *pass, const ir_func *f);
 opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error);
+/* The program for all sizes, without variants; graph: for the largest sizes. */
+opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
+                                      const char *name, const opjit_allocator *allocator, fe_program *out,
+                                      opjit_error *error);
 void opjit_fe_program_free(fe_program *program);
 /* Its functions as code generation takes them; NULL: no memory. */
 const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena);
@@ -289,6 +309,10 @@ typedef struct fe_unit {
     const char *const *node_names;
     const void *subject_key; /* the subject's half of the key, in the graph's arena; NULL: nothing is put on disk */
     size_t subject_key_size;
+    const fe_dynamic *dynamic;    /* while it is compiled; NULL: all sizes are known */
+    opjit_param_info *dims;       /* in the graph's arena: dim_count of them, and their names */
+    const char **dim_names;
+    uint32_t dim_count;
     const opjit_codegen *codegen; /* NULL: none was needed so far */
     fe_program program;           /* interpreted kernels; else empty once the image is made */
     fe_step *steps;               /* interpreted kernels: in the graph's arena */
@@ -320,6 +344,12 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                     const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out,
                                     opjit_error *error);
+/* What dynamic dimensions exclude; given: as the caller gave them, or NULL (dynamic.c). */
+opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given,
+                                    opjit_error *error);
+/* The kernel of a graph with dynamic dimensions, whose half of the key is key. */
+opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_compile_options *options,
+                                      const rt_bytes *key, opjit_kernel **out, opjit_error *error);
 /* A graph that is being built, as it is now: its description, which it owns, and how that is to be asked for
  * (graph/build_desc.c). */
 opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);

@@ -293,6 +293,8 @@ static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64
 /* Whether two expressions have the same value by structure: equal trees, or the same node. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether expr reads it, through operands */
+/* Whether an index is an expression of constants and parameters alone, which has one value in a call. */
+bool opjit_ir_is_size(const ir_func *f, ir_ref index_expr);
 
 /* A map from 64-bit keys to numbers above 0 (table.c); zeroed: empty.  In the function's scratch memory. */
 typedef struct ir_table {
@@ -360,6 +362,7 @@ typedef struct ir_pass_env {
     bool masks_absorb;
     bool calls_math;        /* mathematical functions stay ops: code generation calls functions for them */
     bool once;              /* what depends on constants alone is made once, and kept with the kernel (CPUs) */
+    bool general;           /* sizes are samples of many (ir/general): no size of a block follows from them */
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */
     void (*trace)(void *user, const char *pass, const ir_func *f);

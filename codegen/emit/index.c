@@ -75,6 +75,25 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
     return lanes > 1 ? v : opjit_cg_resize(f, v, 64, true);
 }
 
+/* IQUOT, IREST: by a size above 0. */
+static LLVMValueRef by_size(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
+{
+    const ir_ref x_ref = ir_operand(f->ir, node, 0), k_ref = ir_operand(f->ir, node, 1);
+    uint32_t bits = 64;
+    if (lanes > 1)
+        bits = cg_wider(cg_wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, k_ref)),
+                        opjit_cg_lane_bits(f, node));
+    LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), k = opjit_cg_index_lanes(f, k_ref, bits, lanes);
+    if (opjit_ir_interval(f->ir, x_ref).lo >= 0)
+        return op == IR_IQUOT ? LLVMBuildUDiv(f->b, x, k, "") : LLVMBuildURem(f->b, x, k, "");
+    LLVMValueRef r = LLVMBuildSRem(f->b, x, k, "");
+    LLVMValueRef below = LLVMBuildICmp(f->b, LLVMIntSLT, r, opjit_cg_like(f, x, 0), "");
+    if (op == IR_IREST)
+        return LLVMBuildSelect(f->b, below, LLVMBuildAdd(f->b, r, k, ""), r, "");
+    LLVMValueRef q = LLVMBuildSDiv(f->b, x, k, "");
+    return LLVMBuildAdd(f->b, q, LLVMBuildSExt(f->b, below, LLVMTypeOf(q), ""), "");
+}
+
 LLVMValueRef opjit_cg_choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
 {
     if (opjit_cg_lanes(a) == 1)
@@ -139,8 +158,11 @@ LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
     if (lanes > 1 && opjit_cg_lane_step(f, node, &step, &offset))
         return opjit_cg_affine_lanes(f, node, bits, step);
     switch ((ir_op)n->op) {
+    case IR_IQUOT:
+    case IR_IREST: return by_size(f, (ir_op)n->op, node, lanes);
     case IR_IADD:
     case IR_ISUB:
+    case IR_ISCALE:
     case IR_IMUL: {
         LLVMValueRef a = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 0), bits, lanes);
         LLVMValueRef b = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 1), bits, lanes);

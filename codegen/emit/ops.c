@@ -132,6 +132,9 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_IADD:
     case IR_ISUB:
     case IR_IMUL:
+    case IR_ISCALE:
+    case IR_IQUOT:
+    case IR_IREST:
     case IR_IDIV:
     case IR_IMOD:
     case IR_IMIN:

@@ -54,11 +54,33 @@ static opjit_status name_nodes(fe_unit *unit, opjit_error *error)
     return OPJIT_OK;
 }
 
+/* The graph for the largest sizes, and the dimensions. */
+static opjit_status read_dynamic(fe_unit *unit, const fe_dynamic *dynamic, opjit_error *error)
+{
+    rt_arena *arena = &unit->graph.arena;
+
+    TRY(opjit_fe_dynamic_read(dynamic, true, &unit->graph, error));
+    unit->dynamic = dynamic;
+    unit->dim_count = dynamic->dim_count;
+    unit->dims = ARENA_ARRAY(arena, opjit_param_info, dynamic->dim_count);
+    unit->dim_names = ARENA_ARRAY(arena, const char *, dynamic->dim_count);
+    for (uint32_t d = 0; unit->dims != NULL && unit->dim_names != NULL && d < dynamic->dim_count; d++) {
+        const opjit_dim *dim = &dynamic->dims[d];
+        unit->dims[d] = (opjit_param_info){ DML_TENSOR_DATA_TYPE_INT64, 0, (int64_t)dim->lo, (int64_t)dim->hi };
+        unit->dim_names[d] = opjit_rt_arena_string(arena, dim->name, strlen(dim->name));
+        if (unit->dim_names[d] == NULL)
+            return opjit_rt_no_memory(error);
+    }
+    return unit->dims == NULL || unit->dim_names == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
 static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_subject *subject, opjit_error *error)
 {
     const fe_options *options = &unit->options;
 
-    if (subject->op != NULL)
+    if (subject->dynamic != NULL)
+        TRY(read_dynamic(unit, subject->dynamic, error));
+    else if (subject->op != NULL)
         TRY(opjit_fe_graph_of(subject->op, options, &unit->graph, error));
     else
         TRY(opjit_fe_graph_read(context, subject, true, &unit->graph, error));
@@ -194,6 +216,9 @@ static opjit_status make_program(void *user, opjit_error *error)
 
     maker->start = opjit_fe_now();
     opjit_fe_dump_begin(&dump, unit);
+    if (unit->dynamic != NULL)
+        return opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
+                                        &unit->program, error);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
                               dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
     opjit_fe_dump_end(&dump);
@@ -322,7 +347,9 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
 {
     const rt_disk_key disk_key = { whole->data, whole->size, unit->key, RT_DISK_KERNEL };
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
-    rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .optimize = quick ? optimize : NULL };
+    rt_kernel_hooks hooks = { .user = unit,
+                              .destroy = opjit_fe_unit_destroy,
+                              .optimize = quick && unit->dynamic == NULL ? optimize : NULL };
     rt_kernel_times times = { 0 };
     rt_bytes image;
     opjit_status status;
@@ -396,8 +423,12 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     opjit_status status;
 
     unit->options.once = false; /* the interpreter would take long for what may never be needed */
-    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
-                              &unit->program, error));
+    if (unit->dynamic != NULL)
+        TRY(opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
+                                     &unit->program, error));
+    else
+        TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
+                                  &unit->program, error));
     times.lower_ms = unit->program.lower_ms;
     times.passes_ms = unit->program.passes_ms;
     times.compile_ms = times.lower_ms + times.passes_ms;
@@ -444,7 +475,8 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
     }
     unit->options.cancel = NULL;   /* which the kernel outlives, */
     unit->options.executor = NULL; /* and this, too, */
-    unit->options.image = NULL;    /* and this */
+    unit->options.image = NULL;    /* and this, */
+    unit->dynamic = NULL;          /* and this */
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;

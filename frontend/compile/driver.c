@@ -283,6 +283,37 @@ opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *d
     return opjit_fe_compile_graph(context, desc, options, NULL, out_kernel, error);
 }
 
+/* --- dynamic dimensions ------------------------------------------------------------------------------------------- */
+
+opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_compile_options *options,
+                                      const rt_bytes *key, opjit_kernel **out, opjit_error *error)
+{
+    opjit_context *context = dynamic->context;
+    opjit_compile_options given;
+    fe_options read;
+    job j = { .context = context, .subject = { .dynamic = dynamic }, .options = &read, .label = "graph" };
+    fe_graph graph = { 0 };
+    opjit_status status;
+
+    if (options != NULL)
+        TRY(opjit_fe_options_copy(options, &given, error));
+    TRY(opjit_fe_options_read(context, NULL, options, &read, error));
+    TRY(opjit_fe_dynamic_check(&read, options == NULL ? NULL : &given, error));
+    TRY(find_or_make_hashed(&j, key, opjit_rt_hash64(key->data, key->size), out, error));
+    status = opjit_fe_dynamic_read(dynamic, false, &graph, error);
+    bool bound = false;
+    for (uint32_t i = 0; i < graph.constant_count; i++)
+        bound = bound || graph.constants[i].bytes > FE_FOLDED_BYTES;
+    if (status == OPJIT_OK && bound)
+        status = bind_constants(context, &graph, (read.flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0, out, error);
+    opjit_fe_graph_free(&graph);
+    if (status != OPJIT_OK) {
+        opjit_kernel_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
 {
     const opjit_codegen *codegen;

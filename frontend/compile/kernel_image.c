@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "ir/analysis/analysis.h"
 
 /* The arrays that the image is built from. */
 typedef struct tables {
@@ -114,14 +115,14 @@ static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt
         opjit_step_info *step = &out->steps[source->steps];
         if (ir_at(f, s)->op != IR_STAGE)
             continue;
-        if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0)
-            return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: stage %u does not run from 0 to a constant", f->name,
+        if (!ir_is_index_const(f, lo) || ir_index_value(f, lo) != 0 || !opjit_ir_is_size(f, hi))
+            return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: stage %u does not run from 0 to a size", f->name,
                                       source->steps);
         step->kind = out->launches == NULL ? OPJIT_STEP_STAGE : OPJIT_STEP_LAUNCH;
         if (out->launches != NULL)
             TRY(describe_launch(f, s, source->variants, source->steps - first, source->steps, out, error));
         step->entry = entries == NULL ? 0 : (uint32_t)entries[source->steps - first];
-        step->extent = (uint64_t)ir_index_value(f, hi);
+        step->extent = (uint64_t)opjit_ir_interval(f, hi).hi;
         step->grain = ir_at(f, s)->imm;
         source->steps++;
     }
@@ -181,7 +182,7 @@ static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, bool on
 {
     const fe_graph *graph = &unit->graph;
     const uint32_t buffers = graph->input_count + graph->output_count + graph->constant_count;
-    const uint32_t params = graph->late_count;
+    const uint32_t params = graph->late_count + unit->dim_count;
     const uint32_t variants = graph->parts != NULL ? 1 : unit->program.count;
 
     *out = (tables){ .arena = arena, .name = unit->name };
@@ -201,6 +202,16 @@ static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, bool on
         out->steps == NULL || out->variants == NULL)
         return opjit_rt_no_memory(error);
     return OPJIT_OK;
+}
+
+/* The number for the largest sizes. */
+static uint64_t largest(const fe_unit *unit, const opjit_size_form *form)
+{
+    uint64_t dims[OPJIT_MAX_DIMS] = { 0 };
+
+    for (uint32_t d = 0; d < unit->dim_count; d++)
+        dims[d] = (uint64_t)unit->dims[d].hi;
+    return opjit_rt_form_value(form, dims, unit->dim_count);
 }
 
 /* All that the metadata says, in tables of the arena.  entries: where each stage begins in the code, or NULL.  on_gpu:
@@ -232,6 +243,18 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
         const fe_late *late = &unit->graph.late[out->params];
         describe_param(late->op, late->field, &all.params[out->params]);
         all.param_names[out->params] = late->name;
+    }
+    for (uint32_t d = 0; d < unit->dim_count; d++, out->params++) {
+        all.params[out->params] = unit->dims[d];
+        all.param_names[out->params] = unit->dim_names[d];
+    }
+    out->dims = unit->dim_count;
+    if (unit->dim_count != 0) { /* the program goes before the image is written */
+        out->forms = opjit_rt_arena_copy(arena, unit->program.forms, unit->program.form_count, sizeof *out->forms);
+        if (out->forms == NULL)
+            return opjit_rt_no_memory(error);
+        for (uint32_t i = 0; i < out->inputs + out->outputs; i++)
+            all.buffers[i].bytes = largest(unit, &out->forms[i * OPJIT_BUFFER_FORMS]);
     }
     TRY(unit->graph.parts != NULL ? describe_parts(unit, entries, out, &all, error)
                                   : describe_variants(unit, entries, out, &all, error));

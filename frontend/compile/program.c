@@ -26,8 +26,11 @@ void opjit_fe_program_free(fe_program *program)
         opjit_ir_free(&program->variants[i]);
     if (program->variants != NULL)
         opjit_rt_release(program->allocator, program->variants, program->capacity * sizeof *program->variants);
+    if (program->forms != NULL)
+        opjit_rt_release(program->allocator, program->forms, program->form_count * sizeof *program->forms);
     program->variants = NULL;
-    program->count = program->capacity = 0;
+    program->forms = NULL;
+    program->count = program->capacity = program->form_count = 0;
 }
 
 const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena)

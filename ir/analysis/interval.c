@@ -67,6 +67,12 @@ ir_interval opjit_ir_interval_mul(ir_interval a, int64_t k)
     return (ir_interval){ min64(x, y), max64(x, y) };
 }
 
+static ir_interval product_interval(ir_interval a, ir_interval b)
+{
+    const ir_interval x = opjit_ir_interval_mul(a, b.lo), y = opjit_ir_interval_mul(a, b.hi);
+    return (ir_interval){ min64(x.lo, y.lo), max64(x.hi, y.hi) };
+}
+
 static ir_interval interval_mod(ir_interval a, int64_t k)
 {
     if (is_end(a.lo) || is_end(a.hi) || floor_div(a.lo, k) != floor_div(a.hi, k))
@@ -164,6 +170,11 @@ static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
         (b.lo != b.hi || (k <= 0 && op != IR_IMUL)))
         return everything;
     switch (op) {
+    case IR_ISCALE: return product_interval(a, b);
+    case IR_IQUOT:
+        return b.lo < 1 || a.lo < 0 ? everything
+                                    : (ir_interval){ a.lo / b.hi, is_end(a.hi) ? a.hi : a.hi / b.lo };
+    case IR_IREST: return b.lo < 1 ? everything : (ir_interval){ 0, saturating_add(b.hi, -1) };
     case IR_IADD: return plus_interval(w, expr, a, b);
     case IR_ISUB: return opjit_ir_interval_add(a, interval_neg(b));
     case IR_IMUL: return opjit_ir_interval_mul(a, k);

@@ -208,3 +208,19 @@ uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node)
     }
     return lo < r->count && r->nodes[lo] == node ? lo : UINT32_MAX;
 }
+
+static bool is_size(const ir_func *f, ir_ref expr, uint32_t depth)
+{
+    const ir_node *node = ir_at(f, expr);
+    bool size = node->op == IR_CONST || node->op == IR_PARAM || (node->count > 0 && node->op != IR_LOAD && depth > 0);
+
+    for (uint32_t i = 0; i < node->count && size; i++)
+        size = is_size(f, ir_operand(f, expr, i), depth - 1);
+    return size;
+}
+
+bool opjit_ir_is_size(const ir_func *f, ir_ref index_expr)
+{
+    enum { DEPTH = 12 }; /* such an expression is a sum of two products, divided */
+    return is_size(f, index_expr, DEPTH);
+}

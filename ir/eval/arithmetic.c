@@ -192,8 +192,11 @@ static bool index_op(ir_op op, const uint64_t *args, uint64_t *out)
     switch (op) {
     case IR_IADD: *out = (uint64_t)wrap_add(a, b); return true;
     case IR_ISUB: *out = (uint64_t)wrap_sub(a, b); return true;
-    case IR_IMUL: *out = args[0] * args[1]; return true;
+    case IR_IMUL:
+    case IR_ISCALE: *out = args[0] * args[1]; return true;
+    case IR_IQUOT:
     case IR_IDIV: *out = (uint64_t)floor_div(a, b); return true;
+    case IR_IREST:
     case IR_IMOD: *out = (uint64_t)floor_mod(a, b); return true;
     case IR_IMIN: *out = (uint64_t)(a < b ? a : b); return true;
     case IR_IMAX: *out = (uint64_t)(a > b ? a : b); return true;

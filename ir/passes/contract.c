@@ -113,28 +113,30 @@ static int64_t rows_of_tile(const contraction *c, const rt_target *target)
     const int64_t few = c->bytes > 0 ? MOST_ROWS_OF_BYTES : MOST_ROWS_OF_16;
     const int64_t most = has_16_registers(target) ? few : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
     int64_t best = most;
-    if (rows <= most)
-        return rows;
+    if (rows <= most || c->r->general)
+        return rows <= most ? rows : most;
     for (int64_t r = most; r >= LEAST_ROWS; r--)
         if (up(rows, r) * r * WASTE < up(rows, best) * best * (WASTE - 1))
             best = r;
     return best;
 }
 
-static int64_t columns_of_tile(int64_t columns, int64_t lanes, const rt_target *target)
+static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_target *target)
 {
     const int64_t usual = TILE_VECTORS * lanes, most = MOST_TILE_VECTORS * lanes;
+    const int64_t columns = c->side[CONTRACT_COLUMNS].size;
     if (columns <= lanes)
         return lanes;
-    return !has_16_registers(target) && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
+    const bool three = !has_16_registers(target) && !c->r->general;
+    return three && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
 }
 
-/* Blocks of about the same size, at most `most`, of whole tiles. */
-static void set_blocks(contract_side *s, int64_t most)
+/* Blocks of about the same size, at most `most`, of whole tiles; of one size where the kernel is for many. */
+static void set_blocks(const contraction *c, contract_side *s, int64_t most)
 {
     const int64_t tiles = up(s->size, s->tile), fit = most / s->tile > 0 ? most / s->tile : 1;
     s->blocks = up(tiles, fit);
-    s->block = up(tiles, s->blocks) * s->tile;
+    s->block = (c->r->general && most < INT64_MAX / 2 ? fit : up(tiles, s->blocks)) * s->tile;
     s->blocks = up(s->size, s->block);
 }
 
@@ -150,9 +152,14 @@ static void choose_blocks(contraction *c, const rt_target *target)
     while (most_rows > LEAST_ROWS_SHARED && most_rows * most_columns * size > (int64_t)target->l2 / 2)
         most_rows /= 2;
     const bool shared = rows->size > most_rows && c->bytes == 0;
+    if (c->r->general) { /* as for the fewest blocks: more of them cost little */
+        set_blocks(c, rows, most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
+        set_blocks(c, columns, most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS);
+        return;
+    }
     for (;;) {
-        set_blocks(rows, most_rows);
-        set_blocks(columns, most_columns);
+        set_blocks(c, rows, most_rows);
+        set_blocks(c, columns, most_columns);
         if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
             break;
         if (shared && most_rows > LEAST_ROWS_SHARED)
@@ -173,10 +180,10 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
-    set_blocks(rows, rows->size);
+    set_blocks(c, rows, rows->size);
     const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
-    set_blocks(columns, bytes / size);
+    set_blocks(c, columns, bytes / size);
 }
 
 /* Few rows of columns that lie apart: a tile is a vector of columns, squares of which and k are transposed in registers
@@ -187,8 +194,8 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
     rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
     columns->tile = given != NULL ? given->columns : c->lanes;
     c->across = given != NULL ? given->across : ACROSS_STEPS;
-    set_blocks(rows, rows->size);
-    set_blocks(columns, columns->tile);
+    set_blocks(c, rows, rows->size);
+    set_blocks(c, columns, columns->tile);
 }
 
 static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
@@ -197,13 +204,13 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
     if (given != NULL) {
         rows->tile = given->rows;
         columns->tile = given->columns;
-        set_blocks(rows, given->block_rows);
-        set_blocks(columns, given->block_columns);
+        set_blocks(c, rows, given->block_rows);
+        set_blocks(c, columns, given->block_columns);
     } else if (c->streams) {
         choose_stream(c, lanes, target);
     } else {
         rows->tile = rows_of_tile(c, target);
-        columns->tile = columns_of_tile(columns->size, lanes, target);
+        columns->tile = columns_of_tile(c, lanes, target);
         choose_blocks(c, target);
     }
 }
@@ -342,9 +349,9 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
-    columns->tile = given != NULL ? given->columns : columns_of_tile(columns->size, lanes_of(c, given, target), target);
-    set_blocks(rows, given != NULL ? given->block_rows : most);
-    set_blocks(columns, INT64_MAX / 2);
+    columns->tile = given != NULL ? given->columns : columns_of_tile(c, lanes_of(c, given, target), target);
+    set_blocks(c, rows, given != NULL ? given->block_rows : most);
+    set_blocks(c, columns, INT64_MAX / 2);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !lies_well(c, i, (int64_t)target->l2);
     columns->turned = columns->packed && lies_apart(c);

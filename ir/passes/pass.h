@@ -83,6 +83,7 @@ typedef struct place_rows_of {
     uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
     bool is_step;         /* it is made again in each step of a recurrence, by one thread */
     bool once;            /* what is made of constants alone is made once */
+    bool general;         /* sizes are samples: blocks of products have a size of their own */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */

@@ -103,6 +103,11 @@ static opjit_status check_op(verifier *v, ir_ref expr)
             FAIL(1, expr, "operand 1 is %lld, not a power of two", (long long)k);
         return OPJIT_OK;
     }
+    case IR_IQUOT:
+    case IR_IREST:
+        if (opjit_ir_interval(f, ir_operand(f, expr, 1)).lo < 1)
+            FAIL(1, expr, "operand 1 may be below 1");
+        return OPJIT_OK;
     case IR_ELEM:
         if (!ir_is_element(type))
             FAIL(1, expr, "%s is not a type of elements", opjit_ir_type_name(type));
@@ -198,7 +203,7 @@ static opjit_status check_read(verifier *v, ir_ref expr)
 static opjit_status check_overflow(verifier *v, ir_ref expr)
 {
     const ir_op op = (ir_op)ir_at(v->f, expr)->op;
-    if (op != IR_IADD && op != IR_ISUB && op != IR_IMUL && op != IR_DOWN && op != IR_UP)
+    if (op != IR_IADD && op != IR_ISUB && op != IR_IMUL && op != IR_ISCALE && op != IR_DOWN && op != IR_UP)
         return OPJIT_OK;
     const ir_interval x = opjit_ir_interval(v->f, expr);
     if (x.lo <= x.hi && (x.lo == INT64_MIN || x.hi == INT64_MAX))

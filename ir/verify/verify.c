@@ -129,9 +129,9 @@ static opjit_status check_loop(verifier *v, ir_ref s)
         FAIL(9, s, "%s is not above 0", node.op == IR_STAGE ? "grain" : "step");
     if (node.op == IR_STAGE) {
         const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
-        if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
-            ir_index_value(f, hi) < 0)
-            FAIL(9, s, "a stage runs from 0 to a constant");
+        if (!ir_is_index_const(f, lo) || ir_index_value(f, lo) != 0 || opjit_ir_interval(f, hi).lo < 0 ||
+            !opjit_ir_is_size(f, hi))
+            FAIL(9, s, "a stage runs from 0 to a constant, or a size");
         v->for_stage = 0;
     } else {
         v->for_stage++;

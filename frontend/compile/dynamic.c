@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dynamic.c - one kernel for many sizes: its key, and its program, which ir/general makes of the graph as it is
+ * described for some of them. */
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+#include <opjit/dynamic.h>
+
+#include "ir/general/general.h"
+
+enum { NAME_MOST = 63 };
+
+/* Describes the graph for these sizes, and reads it.  *out is to be freed in any case. */
+static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bool keep, fe_graph *out,
+                             opjit_error *error)
+{
+    fe_subject subject = { .is_named = false };
+    uint64_t dims[OPJIT_MAX_DIMS] = { 0 };
+
+    for (uint32_t d = 0; d < dynamic->dim_count; d++)
+        dims[d] = (uint64_t)sizes[d];
+    opjit_rt_arena_init(&out->arena, &dynamic->context->core->allocator);
+    TRY(dynamic->describe(dynamic->user, dims, &subject.desc, error));
+    if (subject.desc == NULL)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{describe}: its description is {NULL}");
+    return opjit_fe_graph_read(dynamic->context, &subject, keep, out, error);
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------------ */
+
+/* What the runtime asks of a binding, for the sizes of a sample. */
+typedef struct sampled {
+    int64_t dims[IR_DIMS];
+    int64_t *numbers; /* OPJIT_BUFFER_FORMS for each input and output */
+} sampled;
+
+typedef struct sampler {
+    const fe_dynamic *dynamic;
+    const fe_graph *graph; /* for the largest sizes */
+    const fe_options *options;
+    const char *name;
+    const opjit_allocator *allocator;
+    ir_pass_env env;
+    rt_arena arena;
+    sampled list[IR_SAMPLES];
+    uint32_t count, buffers;
+} sampler;
+
+static bool same_constant(const fe_buffer *a, const fe_buffer *b)
+{
+    return a->bytes == b->bytes &&
+           (a->data == b->data || a->bytes == 0 || memcmp(a->data, b->data, (size_t)a->bytes) == 0);
+}
+
+/* Whether the graph is what it is for other sizes, as far as its loops can't tell. */
+static bool is_alike(const fe_graph *a, const fe_graph *b)
+{
+    bool alike = a->input_count == b->input_count && a->output_count == b->output_count &&
+                 a->constant_count == b->constant_count && a->node_count == b->node_count;
+
+    for (uint32_t i = 0; alike && i < a->constant_count; i++)
+        alike = same_constant(&a->constants[i], &b->constants[i]);
+    for (uint32_t i = 0; alike && i < a->input_count; i++)
+        alike = a->inputs[i].tensor.rank == b->inputs[i].tensor.rank;
+    for (uint32_t i = 0; alike && i < a->output_count; i++)
+        alike = a->outputs[i].tensor.rank == b->outputs[i].tensor.rank;
+    return alike;
+}
+
+static void note_buffer(const fe_tensor *t, int64_t *out)
+{
+    out[0] = (int64_t)opjit_rt_dtype_bytes(t->dtype, t->span); /* without what rounds it up */
+    for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
+        out[1 + d] = (int64_t)t->sizes[d];
+}
+
+static opjit_status note(sampler *s, const int64_t *values, const fe_graph *graph, opjit_error *error)
+{
+    sampled *own = &s->list[s->count];
+
+    if (s->count == IR_SAMPLES)
+        return OPJIT_OK;
+    own->numbers = ARENA_ARRAY(&s->arena, int64_t, s->buffers * OPJIT_BUFFER_FORMS);
+    if (own->numbers == NULL)
+        return opjit_rt_no_memory(error);
+    memcpy(own->dims, values, sizeof own->dims);
+    for (uint32_t i = 0; i < s->buffers; i++)
+        note_buffer(i < graph->input_count ? &graph->inputs[i].tensor : &graph->outputs[i - graph->input_count].tensor,
+                    own->numbers + (size_t)i * OPJIT_BUFFER_FORMS);
+    s->count++;
+    return OPJIT_OK;
+}
+
+static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out,
+                                 opjit_error *error)
+{
+    if (!is_alike(s->graph, graph) || graph->parts != NULL)
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
+    TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out, error));
+    opjit_status status = opjit_ir_run_passes(out, &s->env, IR_CLEANED, error);
+    if (status == OPJIT_OK)
+        status = opjit_ir_pack(out, error);
+    if (status == OPJIT_OK)
+        status = note(s, values, graph, error);
+    if (status != OPJIT_OK)
+        opjit_ir_free(out);
+    else
+        opjit_ir_trim(out);
+    return status;
+}
+
+static opjit_status make_sample(void *user, const int64_t *values, ir_func *out, opjit_error *error)
+{
+    sampler *s = user;
+    fe_graph graph = { 0 };
+    opjit_status status;
+
+    if (fe_is_cancelled(s->options))
+        return opjit_fe_cancelled(error);
+    status = read_for(s->dynamic, values, true, &graph, error);
+    if (status == OPJIT_OK)
+        status = lower_sample(s, values, &graph, out, error);
+    opjit_fe_graph_free(&graph);
+    return status;
+}
+
+/* --- forms -------------------------------------------------------------------------------------------------------- */
+
+static opjit_size_form form_of(const ir_form *form)
+{
+    opjit_size_form out = { .constant = form->constant, .divisor = form->divisor };
+
+    memcpy(out.factors, form->factors, sizeof out.factors);
+    memcpy(out.powers, form->powers, sizeof out.powers);
+    return out;
+}
+
+static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
+{
+    ir_samples samples = { .count = s->count, .dim_count = s->dynamic->dim_count };
+    int64_t series[IR_SAMPLES];
+    ir_form form;
+
+    for (uint32_t i = 0; i < s->count; i++)
+        memcpy(samples.values[i], s->list[i].dims, sizeof samples.values[i]);
+    for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
+        for (uint32_t i = 0; i < s->count; i++)
+            series[i] = s->list[i].numbers[k];
+        if (!opjit_ir_form_fit(&samples, series, &form))
+            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{graph}: {!dims}binding %u: its sizes follow from no dimension in a known way",
+                                   k / OPJIT_BUFFER_FORMS);
+        out[k] = form_of(&form);
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status fit_all(sampler *s, const ir_general *general, fe_program *out, opjit_error *error)
+{
+    const uint32_t of_buffers = s->buffers * OPJIT_BUFFER_FORMS;
+
+    out->form_count = of_buffers + general->extent_count;
+    out->forms = opjit_rt_allocate(out->allocator, out->form_count * sizeof *out->forms, _Alignof(opjit_size_form));
+    if (out->forms == NULL)
+        return opjit_rt_no_memory(error);
+    TRY(fit_buffers(s, out->forms, error));
+    for (uint32_t i = 0; i < general->extent_count; i++) {
+        if (general->extents[i].times != 1)
+            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{graph}: {!dims}stage %u: its iterations follow from no dimension in a known way",
+                                   i);
+        out->forms[of_buffers + i] = form_of(&general->extents[i]);
+    }
+    return OPJIT_OK;
+}
+
+/* --- the program -------------------------------------------------------------------------------------------------- */
+
+/* The later passes, and memory for the largest sizes. */
+static opjit_status finish(const sampler *s, ir_general *general, const int64_t *largest, fe_program *out,
+                           opjit_error *error)
+{
+    ir_func *f = &general->f;
+
+    TRY(opjit_ir_run_passes(f, &s->env, opjit_ir_last_pass(s->env.target), error));
+    TRY(opjit_ir_general_resize(general, largest, error));
+    TRY(opjit_ir_pack(f, error));
+    TRY(opjit_ir_layout(f, error));
+    opjit_ir_trim(f);
+    out->kept_size = f->kept_size;
+    return OPJIT_OK;
+}
+
+static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
+{
+    int64_t typical[IR_DIMS] = { 0 }, largest[IR_DIMS] = { 0 };
+    ir_dim dims[IR_DIMS];
+    ir_general general;
+
+    for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
+        const opjit_dim *own = &s->dynamic->dims[d];
+        dims[d] = (ir_dim){ own->name, (int64_t)own->lo, (int64_t)own->hi };
+        typical[d] = (int64_t)own->typical;
+        largest[d] = (int64_t)own->hi;
+    }
+    TRY(opjit_ir_general_find(dims, typical, s->dynamic->dim_count, make_sample, s, &general, error));
+    opjit_status status = finish(s, &general, largest, out, error);
+    if (status == OPJIT_OK)
+        status = fit_all(s, &general, out, error);
+    if (status == OPJIT_OK) {
+        out->variants[out->count] = general.f; /* from here on the program frees it */
+        out->masks[out->count++] = 0;
+        memset(&general.f, 0, sizeof general.f);
+    }
+    opjit_ir_general_free(&general);
+    return status;
+}
+
+opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
+                                      const char *name, const opjit_allocator *allocator, fe_program *out,
+                                      opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    sampler s = { .dynamic = dynamic,
+                  .graph = graph,
+                  .options = options,
+                  .name = name,
+                  .allocator = allocator,
+                  .env = { .target = options->target,
+                           .verify = options->verify,
+                           .cancel = options->cancel,
+                           .calls_math = options->level == OPJIT_LEVEL_QUICK && options->target != NULL &&
+                                         opjit_rt_target_calls_math(options->target),
+                           .once = options->once,
+                           .general = true,
+                           .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0 },
+                  .buffers = graph->input_count + graph->output_count };
+    opjit_status status = OPJIT_OK;
+
+    memset(out, 0, sizeof *out);
+    out->allocator = allocator;
+    out->capacity = 1;
+    out->variants = opjit_rt_allocate(allocator, sizeof *out->variants, _Alignof(ir_func));
+    if (out->variants == NULL)
+        return opjit_rt_no_memory(error);
+    opjit_rt_arena_init(&s.arena, allocator);
+    status = make_general(&s, out, error);
+    opjit_rt_arena_free(&s.arena);
+    out->passes_ms = opjit_fe_now() - start;
+    if (status != OPJIT_OK)
+        opjit_fe_program_free(out);
+    return status;
+}
+
+/* --- the key ------------------------------------------------------------------------------------------------------ */
+
+static opjit_status check_dim(const opjit_dim *dim, uint32_t index, opjit_error *error)
+{
+    const size_t length = dim->name == NULL ? 0 : strlen(dim->name);
+
+    if (length == 0 || length > NAME_MOST)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{dims[%u].name}: {%zu} characters, must be 1 to %u", index, length,
+                               NAME_MOST);
+    if (dim->lo < 1 || dim->hi > INT32_MAX || dim->lo > dim->hi)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 1 to %d in order", index,
+                               dim->name, (unsigned long long)dim->lo, (unsigned long long)dim->hi, INT32_MAX);
+    if (dim->typical < dim->lo || dim->typical > dim->hi)
+        return opjit_rt_refuse(
+            error, OPJIT_INVALID_ARGUMENT, "{!argument}{dims[%u].typical} (%s): {%llu}, must be %llu to %llu", index,
+            dim->name, (unsigned long long)dim->typical, (unsigned long long)dim->lo, (unsigned long long)dim->hi);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given,
+                                    opjit_error *error)
+{
+    if (given != NULL && given->late_count != 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{options}.{late_count}: {%u}, must be 0 where dimensions are dynamic",
+                               given->late_count);
+    if (rt_target_team(options->target) > 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{options}.{target}: \"{%s}\", must be a CPU where dimensions are dynamic",
+                               options->target->text);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_graph *out, opjit_error *error)
+{
+    int64_t largest[OPJIT_MAX_DIMS] = { 0 };
+
+    for (uint32_t d = 0; d < dynamic->dim_count; d++)
+        largest[d] = (int64_t)dynamic->dims[d].hi;
+    return read_for(dynamic, largest, keep, out, error);
+}
+
+/* Of the graph for the largest sizes, and for others, so that what depends on the dimensions is told from what
+ * doesn't. */
+static opjit_status put_key(const fe_dynamic *dynamic, rt_bytes *key, fe_graph *graph, opjit_error *error)
+{
+    int64_t other[OPJIT_MAX_DIMS] = { 0 };
+    fe_graph second = { 0 };
+
+    opjit_rt_bytes_u32(key, FE_DYNAMIC_KEY);
+    opjit_rt_bytes_u32(key, dynamic->dim_count);
+    for (uint32_t d = 0; d < dynamic->dim_count; d++) {
+        const opjit_dim *own = &dynamic->dims[d];
+        opjit_rt_bytes_str(key, own->name);
+        opjit_rt_bytes_u64(key, own->lo);
+        opjit_rt_bytes_u64(key, own->hi);
+        opjit_rt_bytes_u64(key, own->typical);
+        other[d] = (int64_t)(own->typical != own->hi ? own->typical : own->lo);
+    }
+    TRY(opjit_fe_dynamic_read(dynamic, false, graph, error));
+    opjit_fe_graph_key(graph, key);
+    opjit_status status = read_for(dynamic, other, false, &second, error);
+    if (status == OPJIT_OK)
+        opjit_fe_graph_key(&second, key);
+    opjit_fe_graph_free(&second);
+    return status == OPJIT_OK && key->failed ? opjit_rt_no_memory(error) : status;
+}
+
+opjit_status opjit_compile_dynamic(opjit_context *context, const opjit_dim *dims, uint32_t dim_count,
+                                   opjit_describe_fn describe, void *user, const opjit_compile_options *options,
+                                   opjit_kernel **out_kernel, opjit_error *error)
+{
+    fe_dynamic dynamic = { context, dims, dim_count, describe, user };
+    fe_graph graph = { 0 };
+    rt_bytes key;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return opjit_rt_refuse_null(error, "out_kernel");
+    *out_kernel = NULL;
+    if (context == NULL || dims == NULL || describe == NULL)
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : dims == NULL ? "dims" : "describe");
+    if (dim_count < 1 || dim_count > OPJIT_MAX_DIMS)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{dim_count}: {%u}, must be 1 to %u",
+                               dim_count, OPJIT_MAX_DIMS);
+    for (uint32_t d = 0; d < dim_count; d++)
+        TRY(check_dim(&dims[d], d, error));
+    opjit_rt_bytes_init(&key, &context->core->allocator);
+    opjit_rt_arena_init(&graph.arena, &context->core->allocator);
+    status = put_key(&dynamic, &key, &graph, error);
+    opjit_fe_graph_free(&graph);
+    if (status == OPJIT_OK)
+        status = opjit_fe_compile_dynamic(&dynamic, options, &key, out_kernel, error);
+    opjit_rt_bytes_free(&key);
+    return status;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* form.c - finds how a number follows from dimensions: a constant and up to two products of dimensions, by the values
+ * that it has in some samples.  All samples have to agree; two of them determine a term, so the others are a test. */
+#include "ir/general/general.h"
+
+#include <string.h>
+
+enum { MONOMIALS = 64 };
+
+__extension__ typedef __int128 wide;
+
+/* --- products of dimensions ------------------------------------------------------------------------------------- */
+
+typedef struct monomial {
+    uint8_t powers[IR_DIMS];
+    int64_t values[IR_SAMPLES]; /* by sample */
+} monomial;
+
+static bool product_of(const uint8_t *powers, uint32_t dims, const int64_t *values, int64_t *out)
+{
+    *out = 1;
+    for (uint32_t d = 0; d < dims; d++)
+        for (uint32_t k = 0; k < powers[d]; k++)
+            if (__builtin_mul_overflow(*out, values[d], out))
+                return false;
+    return true;
+}
+
+static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, const uint32_t *dims, uint32_t degree)
+{
+    monomial *m = &list[*count];
+
+    if (*count == MONOMIALS)
+        return;
+    memset(m->powers, 0, IR_DIMS);
+    for (uint32_t i = 0; i < degree; i++)
+        m->powers[dims[i]]++;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!product_of(m->powers, s->dim_count, s->values[i], &m->values[i]))
+            return;
+    ++*count;
+}
+
+/* Products of up to two dimensions, and of three different ones, the simple ones first. */
+static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIALS])
+{
+    const uint32_t dims = s->dim_count;
+    uint32_t count = 0;
+
+    for (uint32_t a = 0; a < dims; a++)
+        add_monomial(s, list, &count, (const uint32_t[]){ a }, 1);
+    for (uint32_t a = 0; a < dims; a++)
+        for (uint32_t b = a; b < dims; b++)
+            add_monomial(s, list, &count, (const uint32_t[]){ a, b }, 2);
+    for (uint32_t a = 0; a < dims; a++)
+        for (uint32_t b = a + 1; b < dims; b++)
+            for (uint32_t c = b + 1; c < dims; c++)
+                add_monomial(s, list, &count, (const uint32_t[]){ a, b, c }, 3);
+    return count;
+}
+
+/* --- fitting ------------------------------------------------------------------------------------------------------ */
+
+static bool agrees(const ir_samples *s, const int64_t *series, const ir_form *form)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        int64_t value;
+        if (!opjit_ir_form_value(form, s->dim_count, s->values[i], &value) || value != series[i])
+            return false;
+    }
+    return true;
+}
+
+static bool narrow(wide x, int64_t *out)
+{
+    *out = (int64_t)x;
+    return *out == x;
+}
+
+/* series = constant + factor * m, by the first two samples. */
+static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *m, ir_form *out)
+{
+    const wide by = (wide)m->values[1] - m->values[0], rise = (wide)series[1] - series[0];
+
+    if (by == 0 || rise % by != 0 || !narrow(rise / by, &out->factors[0]) ||
+        !narrow(series[0] - rise / by * m->values[0], &out->constant))
+        return false;
+    memcpy(out->powers[0], m->powers, IR_DIMS);
+    return agrees(s, series, out);
+}
+
+/* series = constant + factors[0] * a + factors[1] * b, by the first three. */
+static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b, ir_form *out)
+{
+    const wide a1 = (wide)a->values[1] - a->values[0], a2 = (wide)a->values[2] - a->values[0],
+               b1 = (wide)b->values[1] - b->values[0], b2 = (wide)b->values[2] - b->values[0],
+               y1 = (wide)series[1] - series[0], y2 = (wide)series[2] - series[0], most = (wide)1 << 62;
+    if (a1 > most || a2 > most || b1 > most || b2 > most || a1 < -most || a2 < -most || b1 < -most || b2 < -most)
+        return false;
+    const wide det = a1 * b2 - a2 * b1;
+    if (det == 0 || (y1 * b2 - y2 * b1) % det != 0 || (a1 * y2 - a2 * y1) % det != 0)
+        return false;
+    const wide x = (y1 * b2 - y2 * b1) / det, y = (a1 * y2 - a2 * y1) / det;
+    if (!narrow(x, &out->factors[0]) || !narrow(y, &out->factors[1]) ||
+        !narrow(series[0] - x * a->values[0] - y * b->values[0], &out->constant))
+        return false;
+    memcpy(out->powers[0], a->powers, IR_DIMS);
+    memcpy(out->powers[1], b->powers, IR_DIMS);
+    return agrees(s, series, out);
+}
+
+bool opjit_ir_form_value(const ir_form *form, uint32_t dims, const int64_t *values, int64_t *out)
+{
+    int64_t sum = form->constant, product, term;
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (form->factors[i] != 0 &&
+            (!product_of(form->powers[i], dims, values, &product) ||
+             __builtin_mul_overflow(form->factors[i], product, &term) || __builtin_add_overflow(sum, term, &sum)))
+            return false;
+    return checked_muli(sum / form->divisor - (sum % form->divisor < 0), form->times, out);
+}
+
+bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, ir_form *out)
+{
+    monomial list[MONOMIALS];
+    bool changes = false;
+
+    *out = (ir_form){ .constant = series[0], .divisor = 1, .times = 1 };
+    for (uint32_t i = 1; i < samples->count; i++)
+        changes = changes || series[i] != series[0];
+    if (!changes)
+        return true;
+    const uint32_t count = list_monomials(samples, list);
+    for (uint32_t i = 0; i < count; i++) {
+        *out = (ir_form){ .divisor = 1, .times = 1 };
+        if (fit_one(samples, series, &list[i], out))
+            return true;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = i + 1; k < count; k++) {
+            *out = (ir_form){ .divisor = 1, .times = 1 };
+            if (fit_two(samples, series, &list[i], &list[k], out))
+                return true;
+        }
+    return false;
+}

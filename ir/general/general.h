@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* general.h - one function for many sizes.
+ *
+ * The passes work with sizes that are constants.  A graph whose sizes follow from dynamic dimensions is therefore
+ * lowered and brought to loops for several samples, values of the dimensions that have no divisor in common with what
+ * loops are cut by.  Where these functions differ in nothing but numbers, and each number follows from the dimensions,
+ * their common generalization has an expression of parameters in place of each such number.  Later passes, code
+ * generation and the interpreter know parameters.
+ *
+ * What a generalization does for a certain value is a function without parameters, its instance, which the verifier
+ * proves like any other. */
+#ifndef OPJIT_IR_GENERAL_GENERAL_H
+#define OPJIT_IR_GENERAL_GENERAL_H
+
+#include "ir/ir.h"
+
+#define IR_DIMS 8u     /* dynamic dimensions of a function */
+#define IR_SAMPLES 12u /* functions that are compared */
+
+typedef struct ir_dim {
+    const char *name; /* for messages and texts */
+    int64_t lo, hi;   /* both ends included; lo is 1 or more */
+} ir_dim;
+
+/* A number that follows from dimensions d: times * floor((constant + sum of factors[i] * product of d[k]^powers[i][k])
+ * / divisor).  A term that isn't there has factor 0. */
+typedef struct ir_form {
+    int64_t constant, factors[2];
+    uint8_t powers[2][IR_DIMS];
+    int64_t divisor, times; /* 1 or more */
+} ir_form;
+/* false: more than 64 bits. */
+bool opjit_ir_form_value(const ir_form *form, uint32_t dims, const int64_t *values, int64_t *out);
+
+/* Functions of one graph at phase CLEANED, packed, each for its values of the dimensions.  The first is the one whose
+ * sizes decide what depends on sizes in later passes. */
+typedef struct ir_samples {
+    const ir_func *functions[IR_SAMPLES];
+    int64_t values[IR_SAMPLES][IR_DIMS];
+    const ir_dim *dims;
+    uint32_t count, dim_count;
+} ir_samples;
+/* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
+bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, ir_form *out);
+
+typedef struct ir_tensor_forms {
+    ir_form sizes[8], strides[8], bytes, offset;
+    ir_form elements; /* of a flat tensor; else its divisor is 0 */
+} ir_tensor_forms;
+
+typedef struct ir_general {
+    ir_func f;      /* the dimensions are its last parameters */
+    ir_func shaped; /* the same as it was generalized, with tensors as in the samples: for instances */
+    uint32_t dim_count, first_param;
+    rt_arena arena;           /* owns what follows */
+    ir_tensor_forms *tensors; /* by tensor, tensor_count of them */
+    uint32_t tensor_count;
+    ir_form *extents; /* by stage: its iterations */
+    uint32_t extent_count;
+} ir_general;
+
+/* Makes the function of the graph for these values, at phase CLEANED and packed, in a fresh *out.  A failure means that
+ * the graph can't have these sizes. */
+typedef opjit_status (*ir_sample_fn)(void *user, const int64_t *values, ir_func *out, opjit_error *error);
+/* Finds samples that agree in all but numbers, near the typical values and far enough from each other, generalizes them
+ * into a fresh *out, and has the verifier prove instances at both ends of the dimensions and between.
+ * Expected failures: UNSUPPORTED: no such samples, or no proof; what the first sample failed with. */
+opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
+                                   void *user, ir_general *out, opjit_error *error);
+
+/* The samples' generalization, at phase CLEANED, in a fresh *out, which the caller frees.  Sizes of its tensors are the
+ * first sample's until opjit_ir_general_resize.
+ * Expected failures: UNSUPPORTED, with what differs and no dimension tells how. */
+opjit_status opjit_ir_generalize(const ir_samples *samples, ir_general *out, opjit_error *error);
+void opjit_ir_general_free(ir_general *g);
+/* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
+opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);
+/* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */
+opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error);
+
+#endif

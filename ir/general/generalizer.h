@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generalizer.h - what the files of a generalization share. */
+#ifndef OPJIT_IR_GENERAL_GENERALIZER_H
+#define OPJIT_IR_GENERAL_GENERALIZER_H
+
+#include "ir/general/general.h"
+
+/* How a number follows from the dimensions: its form, or the remainder of it by a constant. */
+typedef struct number {
+    int64_t series[IR_SAMPLES];
+    ir_form form;
+    int64_t modulo; /* 0: none */
+    ir_ref expr;    /* in the new function; 0: not built yet */
+} number;
+
+typedef struct generalizer {
+    const ir_samples *s;
+    const ir_func *base; /* the first sample */
+    ir_general *out;
+    ir_func *f;    /* that is written: &out->shaped, then &out->f */
+    bool flattens; /* the latter */
+    opjit_error *error;
+    number *numbers; /* that differ, each once */
+    uint32_t count, capacity;
+    ir_table known;    /* by hash of the series: the number + 1 */
+    int64_t *divisors; /* constants that are the same in all samples, each once */
+    uint32_t divisor_count, divisor_capacity;
+    ir_table seen_divisors;
+    ir_ref *map;    /* by node of base: the new one */
+    bool *flat;     /* by tensor */
+    uint32_t stage; /* that is looked at, for messages */
+} generalizer;
+
+/* In all samples, into series. */
+#define SERIES_OF_TENSOR(g, t, field, series)                      \
+    for (uint32_t sample_ = 0; sample_ < (g)->s->count; sample_++) \
+    (series)[sample_] = (int64_t)(g)->s->functions[sample_]->tensors[t].field
+
+/* --- numbers.c ---------------------------------------------------------------------------------------------------- */
+bool opjit_ir_series_differs(const generalizer *g, const int64_t *series);
+/* Enters a number that differs, if it is new; a constant that is the same in all samples, which may be a divisor. */
+void opjit_ir_number_add(generalizer *g, const int64_t *series);
+void opjit_ir_divisor_add(generalizer *g, int64_t value);
+/* Finds forms for those that are no sums: quotients and remainders of others. */
+void opjit_ir_numbers_fit(generalizer *g);
+/* The number, among those that were entered; NULL: it is the same in all samples. */
+number *opjit_ir_number_find(generalizer *g, const int64_t *series);
+/* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: a remainder, or not known. */
+opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_form *out);
+/* Writes all of them as expressions of g->f, before any other node, so that all may read them. */
+void opjit_ir_numbers_build(generalizer *g);
+opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, const int64_t *series);
+opjit_status opjit_ir_refuse_shape(const generalizer *g, const char *what);
+
+#endif

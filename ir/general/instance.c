@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* instance.c - what a generalization is for some values of its dimensions: sizes of its tensors, and the function. */
+#include <string.h>
+
+#include "ir/general/general.h"
+#include "ir/passes/pass.h"
+
+void opjit_ir_general_free(ir_general *g)
+{
+    opjit_ir_free(&g->f);
+    opjit_ir_free(&g->shaped);
+    opjit_rt_arena_free(&g->arena);
+    memset(g, 0, sizeof *g);
+}
+
+static opjit_status refuse_bytes(opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_LIMIT, "{!kernel}{!dims}a tensor has {more than 2^63} bytes");
+}
+
+/* A number that is no less than 0. */
+static bool value_of(const ir_general *g, const ir_form *form, const int64_t *values, uint64_t *out)
+{
+    int64_t value;
+    const bool known = opjit_ir_form_value(form, g->dim_count, values, &value) && value >= 0;
+    *out = (uint64_t)value;
+    return known;
+}
+
+opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error)
+{
+    for (uint32_t t = 1; t < g->tensor_count; t++) {
+        const ir_tensor_forms *forms = &g->tensors[t];
+        ir_tensor *own = &g->f.tensors[t];
+        const bool flat = forms->elements.divisor != 0;
+        bool known = value_of(g, &forms->bytes, values, &own->bytes);
+        for (uint32_t d = 0; d < own->rank && known; d++)
+            known = value_of(g, flat ? &forms->elements : &forms->sizes[d], values, &own->sizes[d]);
+        if (!known)
+            return refuse_bytes(error);
+    }
+    return OPJIT_OK;
+}
+
+/* Of an instance: all of its tensors' layouts. */
+static opjit_status set_layouts(const ir_general *g, const int64_t *values, ir_func *f, opjit_error *error)
+{
+    for (uint32_t t = 1; t < g->tensor_count; t++) {
+        const ir_tensor_forms *forms = &g->tensors[t];
+        ir_tensor *own = &f->tensors[t];
+        bool known = value_of(g, &forms->bytes, values, &own->bytes) &&
+                     opjit_ir_form_value(&forms->offset, g->dim_count, values, &own->offset);
+        for (uint32_t d = 0; d < own->rank && known; d++) {
+            known = value_of(g, &forms->sizes[d], values, &own->sizes[d]) &&
+                    value_of(g, &forms->strides[d], values, &own->strides[d]);
+            own->strides[d] = own->sizes[d] == 1 ? 0 : own->strides[d];
+        }
+        if (!known)
+            return refuse_bytes(error);
+    }
+    return OPJIT_OK;
+}
+
+/* Index arithmetic on constants alone becomes a constant. */
+static void fold_node(ir_func *f, ir_ref r)
+{
+    ir_node *n = &f->nodes[r];
+    uint64_t args[3], value;
+
+    if (n->type != IR_INDEX || n->count == 0 || n->count > 3 || n->op == IR_LOAD || n->op == IR_HEAD)
+        return;
+    for (uint32_t i = 0; i < n->count; i++) {
+        const ir_ref operand = ir_operand(f, r, i);
+        if (!ir_is_index_const(f, operand))
+            return;
+        args[i] = ir_at(f, operand)->imm;
+    }
+    if (opjit_ir_scalar((ir_op)n->op, IR_INDEX, IR_INDEX, args, &value))
+        *n = (ir_node){ .op = IR_CONST, .type = IR_INDEX, .imm = value };
+}
+
+opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error)
+{
+    TRY(opjit_ir_copy(&g->shaped, out, error));
+    for (ir_ref r = 1; r < out->node_count; r++) { /* operands are older than their users */
+        ir_node *n = &out->nodes[r];
+        if (n->op == IR_PARAM && n->ref >= g->first_param && n->ref < g->first_param + g->dim_count)
+            *n = (ir_node){ .op = IR_CONST, .type = IR_INDEX, .imm = (uint64_t)values[n->ref - g->first_param] };
+        else
+            fold_node(out, r);
+        const bool by_size = n->op == IR_ISCALE || n->op == IR_IQUOT || n->op == IR_IREST;
+        if (by_size && ir_is_index_const(out, ir_operand(out, r, 1)))
+            n->op = n->op == IR_ISCALE ? IR_IMUL : n->op == IR_IQUOT ? IR_IDIV : IR_IMOD;
+    }
+    opjit_status status = set_layouts(g, values, out, error);
+    if (status == OPJIT_OK) { /* quotients by 1 and the like, which a function for these values would not have */
+        ir_map nothing = { 0 };
+        opjit_ir_remake_operands(out, &nothing, out->body);
+        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    opjit_ir_trim(out);
+    if (status != OPJIT_OK)
+        opjit_ir_free(out);
+    return status;
+}

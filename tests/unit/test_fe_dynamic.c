@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fe_dynamic.c - kernels with dynamic dimensions: for each size the bits of the kernel that is made for it alone,
+ * compiled and interpreted; bindings are checked for the call's sizes; what no one kernel can serve is refused. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/dynamic.h>
+#include <opjit/graph_ops.h>
+#include <opjit/opjit.h>
+
+#include "tests/support/checker.h"
+
+#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+enum { MOST_BINDINGS = 4, GUARD = 64, WEIGHTS = 96 * 80 };
+
+static opjit_context *context;
+static opjit_error error;
+static _Alignas(64) float weights[WEIGHTS];
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+#define INPUT(name, ...) \
+    opjit_graph_input(g, name, F32, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (const uint32_t[]){ __VA_ARGS__ })
+
+static void softmax_of_rows(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, INPUT("x", n, 200), 1));
+}
+static void softmax_of_two(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, INPUT("x", 2, m, n), 2));
+}
+static void causal(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor masked = opjit_graph_fill_band(g, INPUT("x", 3, n, n), -INFINITY, 1, INT32_MAX);
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, masked, 2));
+}
+static void triangle(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_lower_triangle(g, INPUT("x", n, n), 0));
+}
+static void gelu(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor x = INPUT("x", n, 96);
+    opjit_graph_output(g, "y", opjit_graph_add(g, opjit_graph_gelu(g, x), x));
+}
+static void layer_norm(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(
+        g, "y", opjit_graph_layer_norm(g, INPUT("x", n, 128), INPUT("scale", 1, 128), INPUT("bias", 1, 128), 1, 1e-5f));
+}
+static void means(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_reduce_mean(g, INPUT("x", 5, n), 1));
+}
+static void product(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor w = opjit_graph_constant(g, F32, 2, (const uint32_t[]){ 96, 80 }, weights, sizeof weights, 0);
+    opjit_graph_output(g, "y", opjit_graph_relu(g, opjit_graph_matrix_multiply(g, INPUT("x", n, 96), w, 0, 0)));
+}
+static void product_of_terms(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", 24, n), INPUT("z", n, 64), 0, 0));
+}
+static void joined(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const opjit_tensor parts[] = { INPUT("x", n, 24), INPUT("z", m, 24) };
+    opjit_graph_output(g, "y", opjit_graph_join(g, parts, 2, 0));
+}
+static void across(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor x = opjit_graph_transpose(g, INPUT("x", n, 40), (const uint32_t[]){ 1, 0 });
+    opjit_graph_output(g, "y", opjit_graph_add(g, x, INPUT("z", 40, n)));
+}
+static void running(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_cumulative_sum(g, INPUT("x", 4, n), 1, 0));
+}
+
+typedef struct subject {
+    const char *name;
+    void (*build)(opjit_graph *g, uint32_t n, uint32_t m);
+    uint32_t dims, hi, typical;
+} subject;
+
+static const subject subjects[] = {
+    { "softmax of rows", softmax_of_rows, 1, 900, 200 },
+    { "softmax of two", softmax_of_two, 2, 300, 200 },
+    { "causal", causal, 1, 200, 128 },
+    { "triangle", triangle, 1, 300, 200 },
+    { "gelu", gelu, 1, 700, 256 },
+    { "layer norm", layer_norm, 1, 700, 256 },
+    { "means", means, 1, 1000, 700 },
+    { "product", product, 1, 1200, 512 },
+    { "product of terms", product_of_terms, 1, 900, 700 },
+    { "joined", joined, 2, 400, 128 },
+    { "across", across, 1, 500, 200 },
+    { "running", running, 1, 900, 300 },
+};
+
+typedef struct description {
+    const subject *s;
+    opjit_graph *graph;
+    uint32_t calls;
+} description;
+
+static opjit_graph *build(const subject *s, const uint64_t *dims)
+{
+    opjit_graph *g;
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    s->build(g, (uint32_t)dims[0], s->dims > 1 ? (uint32_t)dims[1] : 0);
+    return g;
+}
+
+static opjit_status describe(void *user, const uint64_t *dims, const DML_GRAPH_DESC **out, opjit_error *e)
+{
+    description *d = user;
+    d->calls++;
+    opjit_graph_destroy(d->graph);
+    d->graph = build(d->s, dims);
+    return opjit_graph_get_desc(d->graph, out, e);
+}
+
+static opjit_kernel *compile(const subject *s, uint32_t flags, opjit_level level)
+{
+    const opjit_dim dims[2] = { { "n", 1, s->hi, s->typical }, { "m", 1, s->hi, s->typical } };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    description d = { .s = s };
+    opjit_kernel *kernel;
+    options.flags = flags;
+    options.level = level;
+    ck_assert_msg(opjit_compile_dynamic(context, dims, s->dims, describe, &d, &options, &kernel, &error) == OPJIT_OK,
+                  "%s: %s", s->name, error.message);
+    opjit_graph_destroy(d.graph);
+    return kernel;
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+typedef struct memory {
+    uint8_t *data[MOST_BINDINGS];
+    opjit_binding bindings[MOST_BINDINGS];
+    uint32_t count, inputs;
+} memory;
+
+static void allocate(const opjit_kernel *kernel, const uint64_t *dims, uint32_t dim_count, memory *m)
+{
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    m->inputs = info.inputs;
+    m->count = info.inputs + info.outputs;
+    ck_assert_uint_le(m->count, MOST_BINDINGS);
+    for (uint32_t i = 0; i < m->count; i++) {
+        uint64_t sizes[8], bytes;
+        ck_assert_msg(opjit_kernel_sizes(kernel, dims, dim_count, i, sizes, &bytes, &error) == OPJIT_OK, "%s",
+                      error.message);
+        m->data[i] = aligned_alloc(GUARD, (bytes + 3 * GUARD - 1) / GUARD * GUARD);
+        ck_assert_ptr_nonnull(m->data[i]);
+        memset(m->data[i], 0x5a, (bytes + 3 * GUARD - 1) / GUARD * GUARD);
+        m->bindings[i] = (opjit_binding){ m->data[i] + GUARD, bytes };
+        for (uint64_t k = 0; k < bytes / 4 && i < m->inputs; k++)
+            ((float *)m->bindings[i].data)[k] = (float)((k * 2654435761u >> 7) % 257) / 64.0f - 2.0f;
+    }
+}
+
+static void release(memory *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        free(m->data[i]);
+}
+
+static opjit_status call(const opjit_kernel *kernel, const uint64_t *dims, uint32_t dim_count, const memory *m)
+{
+    opjit_call c = OPJIT_CALL_INIT;
+    c.bindings = m->bindings;
+    c.binding_count = m->count;
+    c.dims = dims;
+    c.dim_count = dim_count;
+    return opjit_kernel_call(kernel, &c, &error);
+}
+
+static void check_guards(const memory *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        for (uint32_t k = 0; k < GUARD; k++)
+            ck_assert_msg(m->data[i][k] == 0x5a && m->data[i][GUARD + m->bindings[i].bytes + k] == 0x5a,
+                          "%s: binding %u: bytes beside it changed", name, i);
+}
+
+static void check_size(const subject *s, const opjit_kernel *const *kernels, uint32_t count, const uint64_t *dims)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_graph *const g = build(s, dims);
+    opjit_kernel *fixed;
+    memory expected, given;
+
+    options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    ck_assert_msg(opjit_graph_compile(g, &options, &fixed, &error) == OPJIT_OK, "%s", error.message);
+    opjit_graph_destroy(g);
+    allocate(fixed, NULL, 0, &expected);
+    ck_assert_msg(call(fixed, NULL, 0, &expected) == OPJIT_OK, "%s", error.message);
+    for (uint32_t k = 0; k < count; k++) {
+        allocate(kernels[k], dims, s->dims, &given);
+        ck_assert_uint_eq(given.count, expected.count);
+        ck_assert_msg(call(kernels[k], dims, s->dims, &given) == OPJIT_OK, "%s: %s", s->name, error.message);
+        for (uint32_t i = 0; i < given.count; i++) {
+            ck_assert_uint_eq(given.bindings[i].bytes, expected.bindings[i].bytes);
+            ck_assert_msg(memcmp(given.bindings[i].data, expected.bindings[i].data, given.bindings[i].bytes) == 0,
+                          "%s, n %u, m %u: binding %u of kernel %u differs", s->name, (unsigned)dims[0],
+                          (unsigned)dims[1], i, k);
+        }
+        check_guards(&given, s->name);
+        release(&given);
+    }
+    release(&expected);
+    opjit_kernel_release(fixed);
+}
+
+START_TEST(sizes)
+{
+    const subject *s = &subjects[_i];
+    opjit_kernel *kernels[3] = { compile(s, OPJIT_COMPILE_INTERPRET, OPJIT_LEVEL_QUICK) };
+    uint32_t count = 1;
+
+    if (opjit_context_warm(context, &error) == OPJIT_OK) {
+        kernels[count++] = compile(s, 0, OPJIT_LEVEL_QUICK);
+        kernels[count++] = compile(s, 0, OPJIT_LEVEL_PEAK);
+    }
+    for (uint64_t n = 1; n <= s->hi; n += n < 20 ? 1 : n < 70 ? 5 : 1 + n / 3) {
+        const uint64_t dims[2] = { n, n < 40 ? n : s->hi - n + 1 };
+        check_size(s, (const opjit_kernel *const *)kernels, count, dims);
+    }
+    const uint64_t largest[2] = { s->hi, s->hi };
+    check_size(s, (const opjit_kernel *const *)kernels, count, largest);
+    for (uint32_t k = 0; k < count; k++)
+        opjit_kernel_release(kernels[k]);
+}
+END_TEST
+
+static void setup(void)
+{
+    ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
+    for (uint32_t i = 0; i < WEIGHTS; i++)
+        weights[i] = (float)(i % 61) / 16.0f - 1.5f;
+}
+static void teardown(void)
+{
+    opjit_context_destroy(context);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("fe.dynamic");
+    TCase *tcase = tcase_create("sizes");
+    tcase_set_timeout(tcase, 600);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, sizes, 0, sizeof subjects / sizeof subjects[0]);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
