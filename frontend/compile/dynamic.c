@@ -131,7 +131,7 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out,
 
 static opjit_size_form form_of(const ir_form *form)
 {
-    opjit_size_form out = { .constant = form->constant, .divisor = form->divisor };
+    opjit_size_form out = { .constant = form->constant, .divisor = form->divisor, .times = form->times };
 
     memcpy(out.factors, form->factors, sizeof out.factors);
     memcpy(out.powers, form->powers, sizeof out.powers);
@@ -167,13 +167,8 @@ static opjit_status fit_all(sampler *s, const ir_general *general, fe_program *o
     if (out->forms == NULL)
         return opjit_rt_no_memory(error);
     TRY(fit_buffers(s, out->forms, error));
-    for (uint32_t i = 0; i < general->extent_count; i++) {
-        if (general->extents[i].times != 1)
-            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                   "{graph}: {!dims}stage %u: its iterations follow from no dimension in a known way",
-                                   i);
+    for (uint32_t i = 0; i < general->extent_count; i++)
         out->forms[of_buffers + i] = form_of(&general->extents[i]);
-    }
     return OPJIT_OK;
 }
 

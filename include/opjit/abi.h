@@ -70,13 +70,13 @@ typedef struct opjit_param_info {
 } opjit_param_info;
 
 /* A number that follows from the sizes d of a call's dynamic dimensions:
- *     floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k]) / divisor)
+ *     times * floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k]) / divisor)
  * An unused term has the factor 0 and powers of 0. */
 typedef struct opjit_size_form {
     int64_t constant;          /* what no size has a part in */
     int64_t factors[2];        /* of the terms */
     uint8_t powers[2][OPJIT_MAX_DIMS]; /* at most 4 each */
-    int64_t divisor;           /* at least 1 */
+    int64_t divisor, times;    /* at least 1 each */
 } opjit_size_form;
 /* Forms of an input or output: bytes, then sizes[0] to sizes[7] of its opjit_buffer_info. */
 #define OPJIT_BUFFER_FORMS (1u + OPJIT_MAX_RANK)

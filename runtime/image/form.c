@@ -18,7 +18,8 @@ uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, 
                 term *= (int64_t)dims[k];
         value += term;
     }
-    return (uint64_t)(form->divisor == 1 ? value : value / form->divisor); /* not negative, so that is the floor */
+    value = form->divisor == 1 ? value : value / form->divisor; /* not negative, so that is the floor */
+    return (uint64_t)(value * form->times);
 }
 
 /* A term with all sizes at one end of their intervals; each step towards it is smaller than it, so that none of them
@@ -54,8 +55,9 @@ bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *di
             !checked_addi(largest, high, &largest))
             return false;
     }
-    if (form->divisor < 1 || least < 0)
+    if (form->divisor < 1 || form->times < 1 || least < 0 ||
+        !checked_muli(largest / form->divisor, form->times, &largest))
         return false;
-    *most = (uint64_t)(largest / form->divisor);
+    *most = (uint64_t)largest;
     return true;
 }

@@ -69,6 +69,11 @@ static void product(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor w = opjit_graph_constant(g, F32, 2, (const uint32_t[]){ 96, 80 }, weights, sizeof weights, 0);
     opjit_graph_output(g, "y", opjit_graph_relu(g, opjit_graph_matrix_multiply(g, INPUT("x", n, 96), w, 0, 0)));
 }
+static void wide_product(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", n, 48), INPUT("z", 48, 600), 0, 0));
+}
 static void product_of_terms(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -106,6 +111,7 @@ static const subject subjects[] = {
     { "layer norm", layer_norm, 1, 700, 256 },
     { "means", means, 1, 1000, 700 },
     { "product", product, 1, 1200, 512 },
+    { "wide product", wide_product, 1, 900, 512 },
     { "product of terms", product_of_terms, 1, 900, 700 },
     { "joined", joined, 2, 400, 128 },
     { "across", across, 1, 500, 200 },

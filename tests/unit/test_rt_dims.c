@@ -20,26 +20,29 @@ static const struct {
     bool good;
     uint64_t most, at_3_and_2; /* where it is good */
 } forms[] = {
-    { "constant", { 7, { 0, 0 }, { { 0 }, { 0 } }, 1 }, true, 7, 7 },
-    { "zero", { 0, { 0, 0 }, { { 0 }, { 0 } }, 5 }, true, 0, 0 },
-    { "n", { 0, { 1, 0 }, { { 1 }, { 0 } }, 1 }, true, 8, 3 },
-    { "n * m", { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1 }, true, 32, 6 },
-    { "5 + 2 n^4 m + 3 m^2", { 5, { 2, 3 }, { { 4, 1 }, { 0, 2 } }, 1 }, true, 5 + 2 * 4096 * 4 + 48, 5 + 324 + 12 },
-    { "(n - 1) / 2 + 1 as (n + 1) / 2", { 1, { 1, 0 }, { { 1 }, { 0 } }, 2 }, true, 4, 2 },
-    { "(n + m - 2) / 3", { -2, { 1, 1 }, { { 1 }, { 0, 1 } }, 3 }, true, 3, 1 },
-    { "10 - n", { 10, { -1, 0 }, { { 1 }, { 0 } }, 1 }, true, 9, 7 },
-    { "4 + n - m", { 4, { 1, -1 }, { { 1 }, { 0, 1 } }, 1 }, true, 11, 5 },
-    { "7 - n", { 7, { -1, 0 }, { { 1 }, { 0 } }, 1 }, false, 0, 0 },
-    { "-1", { -1, { 0, 0 }, { { 0 }, { 0 } }, 2 }, false, 0, 0 },
-    { "divisor 0", { 1, { 0, 0 }, { { 0 }, { 0 } }, 0 }, false, 0, 0 },
-    { "divisor below 0", { 1, { 0, 0 }, { { 0 }, { 0 } }, -1 }, false, 0, 0 },
-    { "n^5", { 0, { 1, 0 }, { { 5 }, { 0 } }, 1 }, false, 0, 0 },
-    { "a power of no dimension", { 0, { 1, 0 }, { { 1, 0, 1 }, { 0 } }, 1 }, false, 0, 0 },
-    { "a power of an unused term", { 0, { 1, 0 }, { { 1 }, { 1 } }, 1 }, false, 0, 0 },
-    { "overflow of a term", { 0, { INT64_MAX / 8 + 1, 0 }, { { 1 }, { 0 } }, 1 }, false, 0, 0 },
-    { "nearly", { 0, { INT64_MAX / 8, 0 }, { { 1 }, { 0 } }, 1 }, true, INT64_MAX / 8 * 8, INT64_MAX / 8 * 3 },
-    { "overflow of the sum", { 8, { INT64_MAX / 8, 0 }, { { 1 }, { 0 } }, 1 }, false, 0, 0 },
-    { "overflow below", { 0, { INT64_MIN, INT64_MAX }, { { 1 }, { 0 } }, 1 }, false, 0, 0 },
+    { "constant", { 7, { 0, 0 }, { { 0 }, { 0 } }, 1, 1 }, true, 7, 7 },
+    { "zero", { 0, { 0, 0 }, { { 0 }, { 0 } }, 5, 1 }, true, 0, 0 },
+    { "n", { 0, { 1, 0 }, { { 1 }, { 0 } }, 1, 1 }, true, 8, 3 },
+    { "n * m", { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1, 1 }, true, 32, 6 },
+    { "5 + 2 n^4 m + 3 m^2", { 5, { 2, 3 }, { { 4, 1 }, { 0, 2 } }, 1, 1 }, true, 5 + 2 * 4096 * 4 + 48, 5 + 324 + 12 },
+    { "(n - 1) / 2 + 1 as (n + 1) / 2", { 1, { 1, 0 }, { { 1 }, { 0 } }, 2, 1 }, true, 4, 2 },
+    { "(n + m - 2) / 3", { -2, { 1, 1 }, { { 1 }, { 0, 1 } }, 3, 1 }, true, 3, 1 },
+    { "10 - n", { 10, { -1, 0 }, { { 1 }, { 0 } }, 1, 1 }, true, 9, 7 },
+    { "4 + n - m", { 4, { 1, -1 }, { { 1 }, { 0, 1 } }, 1, 1 }, true, 11, 5 },
+    { "7 - n", { 7, { -1, 0 }, { { 1 }, { 0 } }, 1, 1 }, false, 0, 0 },
+    { "-1", { -1, { 0, 0 }, { { 0 }, { 0 } }, 2, 1 }, false, 0, 0 },
+    { "3 times (n + 3) / 4", { 3, { 1, 0 }, { { 1 }, { 0 } }, 4, 3 }, true, 6, 3 },
+    { "overflow of as many times", { 0, { INT64_MAX / 8, 0 }, { { 1 }, { 0 } }, 1, 2 }, false, 0, 0 },
+    { "no times", { 1, { 0, 0 }, { { 0 }, { 0 } }, 1, 0 }, false, 0, 0 },
+    { "divisor 0", { 1, { 0, 0 }, { { 0 }, { 0 } }, 0, 1 }, false, 0, 0 },
+    { "divisor below 0", { 1, { 0, 0 }, { { 0 }, { 0 } }, -1, 1 }, false, 0, 0 },
+    { "n^5", { 0, { 1, 0 }, { { 5 }, { 0 } }, 1, 1 }, false, 0, 0 },
+    { "a power of no dimension", { 0, { 1, 0 }, { { 1, 0, 1 }, { 0 } }, 1, 1 }, false, 0, 0 },
+    { "a power of an unused term", { 0, { 1, 0 }, { { 1 }, { 1 } }, 1, 1 }, false, 0, 0 },
+    { "overflow of a term", { 0, { INT64_MAX / 8 + 1, 0 }, { { 1 }, { 0 } }, 1, 1 }, false, 0, 0 },
+    { "nearly", { 0, { INT64_MAX / 8, 0 }, { { 1 }, { 0 } }, 1, 1 }, true, INT64_MAX / 8 * 8, INT64_MAX / 8 * 3 },
+    { "overflow of the sum", { 8, { INT64_MAX / 8, 0 }, { { 1 }, { 0 } }, 1, 1 }, false, 0, 0 },
+    { "overflow below", { 0, { INT64_MIN, INT64_MAX }, { { 1 }, { 0 } }, 1, 1 }, false, 0, 0 },
 };
 
 START_TEST(form_row)
@@ -126,10 +129,11 @@ static void create(const rt_kernel_hooks *hooks)
 
 static void describe(void)
 {
-    static const opjit_size_form one = { 1, { 0, 0 }, { { 0 }, { 0 } }, 1 }, n = { 0, { 1, 0 }, { { 1 }, { 0 } }, 1 },
-                                 m = { 0, { 1, 0 }, { { 0, 1 }, { 0 } }, 1 },
-                                 both = { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1 },
-                                 half = { -1, { 1, 0 }, { { 1, 1 }, { 0 } }, 2 };
+    static const opjit_size_form one = { 1, { 0, 0 }, { { 0 }, { 0 } }, 1, 1 },
+                                 n = { 0, { 1, 0 }, { { 1 }, { 0 } }, 1, 1 },
+                                 m = { 0, { 1, 0 }, { { 0, 1 }, { 0 } }, 1, 1 },
+                                 both = { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1, 1 },
+                                 half = { -1, { 1, 0 }, { { 1, 1 }, { 0 } }, 2, 1 };
     sample_init(&s);
     s.buffers[0] = sample_buffer(OPJIT_BUFFER_INPUT, MOST_IN);
     s.buffers[0].rank = 2;
@@ -473,7 +477,7 @@ END_TEST
 /* Compiled code, out of an image that another context loads: out[i] = in[i] + 1 for as many as the call's sizes say. */
 START_TEST(code)
 {
-    static const opjit_size_form whole = { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1 };
+    static const opjit_size_form whole = { 0, { 1, 0 }, { { 1, 1 }, { 0 } }, 1, 1 };
     opjit_kernel *loaded;
     const void *bytes;
     uint64_t size;
@@ -527,7 +531,7 @@ START_TEST(adoption_of_other_forms)
     opjit_kernel *first, *better;
     create(&interpreting);
     first = kernel;
-    all[1] = (opjit_size_form){ 0, { 2, 0 }, { { 0, 1 }, { 0 } }, 1 }; /* 2 m */
+    all[1] = (opjit_size_form){ 0, { 2, 0 }, { { 0, 1 }, { 0 } }, 1, 1 }; /* 2 m */
     opjit_rt_bytes_free(&image);
     create(&interpreting);
     better = kernel;
@@ -617,6 +621,7 @@ static const struct {
     { "a dimension without end", "forms", PARAM, 1, offsetof(opjit_param_info, hi), 8, INT64_MAX },
     { "divisor 0", "forms", FORM, 9, offsetof(opjit_size_form, divisor), 8, 0 },
     { "negative divisor", "forms", FORM, 17, offsetof(opjit_size_form, divisor), 8, UINT64_MAX },
+    { "no times", "forms", FORM, 9, offsetof(opjit_size_form, times), 8, 0 },
     { "power 5", "forms", FORM, 0, offsetof(opjit_size_form, powers), 1, 5 },
     { "a power of another dimension", "forms", FORM, 0, offsetof(opjit_size_form, powers) + 2, 1, 1 },
     { "a factor too large", "forms", FORM, 1, offsetof(opjit_size_form, factors), 8, INT64_MAX },
@@ -670,7 +675,7 @@ START_TEST(once_is_of_no_size)
     ck_assert_int_eq(build(&built, &context->core->allocator), OPJIT_INTERNAL);
     ck_assert_msg(strstr(error.message, "must be a constant, the step runs once") != NULL, "%s", error.message);
     opjit_rt_bytes_free(&built);
-    all[FORMS - 1] = (opjit_size_form){ 8, { 0, 0 }, { { 0 }, { 0 } }, 1 };
+    all[FORMS - 1] = (opjit_size_form){ 8, { 0, 0 }, { { 0 }, { 0 } }, 1, 1 };
     ck_assert_msg(build(&built, &context->core->allocator) == OPJIT_OK, "%s", error.message);
     opjit_rt_bytes_free(&built);
 }
