@@ -144,6 +144,7 @@ typedef struct fe_dynamic {
     uint32_t dim_count;
     opjit_describe_fn describe;
     void *user;
+    bool binds; /* there are constants that are bound, not folded */
 } fe_dynamic;
 /* Reads the graph for the largest sizes, as opjit_fe_graph_read does, whose arena this makes ready. */
 opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_graph *out, opjit_error *error);
@@ -181,6 +182,7 @@ void opjit_fe_graph_free(fe_graph *graph);
 /* Fills the tensors of buffers in, and checks that what edges carry fits. */
 opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error);
 uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out); /* and the same hash for the same key */
+bool opjit_fe_graph_binds(const fe_graph *graph);                  /* has constants that are no part of its key */
 /* What the kernel knows of the address of a bound constant: nothing, where the target reads at any as fast, so that one
  * which the caller lends has to lie nowhere in particular. */
 uint32_t opjit_fe_constant_align(const fe_graph *graph, const fe_buffer *constant, const rt_target *target);
@@ -279,6 +281,9 @@ typedef void (*fe_trace)(void *user, const char *pass, const ir_func *f);
 opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error);
+/* What stages that run once make is kept for all variants, as the last one has it: in others that would make something
+ * else, such stages run at each call. */
+opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
 /* The program for all sizes, without variants; graph: for the largest sizes. */
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
                                       const char *name, const opjit_allocator *allocator, fe_program *out,

@@ -205,10 +205,10 @@ static opjit_status place_constant(rt_core *core, const opjit_kernel *base, uint
 }
 
 /* The kernel with the constants of this graph. */
-static opjit_status bind_constants(const opjit_context *context, fe_graph *graph, bool borrow, opjit_kernel **kernel,
-                                   opjit_error *error)
+static opjit_status bind_constants(const job *j, fe_graph *graph, opjit_kernel **kernel, opjit_error *error)
 {
-    rt_core *core = context->core;
+    rt_core *core = j->context->core;
+    const bool borrow = (j->options->flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0;
     const uint32_t count = graph->constant_count;
     void **constants = ARENA_ARRAY(&graph->arena, void *, count);
     rt_constant **shared = opjit_rt_allocate(&core->allocator, count * sizeof *shared, _Alignof(rt_constant *));
@@ -232,8 +232,6 @@ static opjit_status bind_constants(const opjit_context *context, fe_graph *graph
 
 static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_kernel **out, opjit_error *error)
 {
-    bool bound = false;
-
     TRY(opjit_fe_graph_read(j->context, &j->subject, false, graph, error));
     j->label = graph->label;
     j->shape = opjit_fe_graph_shape(graph);
@@ -241,11 +239,7 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
     if (key->failed)
         return opjit_rt_no_memory(error);
     TRY(find_or_make_hashed(j, key, hash, out, error));
-    for (uint32_t i = 0; i < graph->constant_count; i++)
-        bound = bound || graph->constants[i].bytes > FE_FOLDED_BYTES;
-    return !bound ? OPJIT_OK
-                  : bind_constants(j->context, graph, (j->options->flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0, out,
-                                   error);
+    return opjit_fe_graph_binds(graph) ? bind_constants(j, graph, out, error) : OPJIT_OK;
 }
 
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
@@ -300,12 +294,11 @@ opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_com
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
     TRY(opjit_fe_dynamic_check(&read, options == NULL ? NULL : &given, error));
     TRY(find_or_make_hashed(&j, key, opjit_rt_hash64(key->data, key->size), out, error));
+    if (!dynamic->binds)
+        return OPJIT_OK;
     status = opjit_fe_dynamic_read(dynamic, false, &graph, error);
-    bool bound = false;
-    for (uint32_t i = 0; i < graph.constant_count; i++)
-        bound = bound || graph.constants[i].bytes > FE_FOLDED_BYTES;
-    if (status == OPJIT_OK && bound)
-        status = bind_constants(context, &graph, (read.flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0, out, error);
+    if (status == OPJIT_OK)
+        status = bind_constants(&j, &graph, out, error);
     opjit_fe_graph_free(&graph);
     if (status != OPJIT_OK) {
         opjit_kernel_release(*out);

@@ -31,7 +31,7 @@ static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bo
 
 /* What the runtime asks of a binding, for the sizes of a sample. */
 typedef struct sampled {
-    int64_t dims[IR_DIMS];
+    int64_t dims[OPJIT_MAX_DIMS];
     int64_t *numbers; /* OPJIT_BUFFER_FORMS for each input and output */
 } sampled;
 
@@ -129,31 +129,20 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out,
 
 /* --- forms -------------------------------------------------------------------------------------------------------- */
 
-static opjit_size_form form_of(const ir_form *form)
-{
-    opjit_size_form out = { .constant = form->constant, .divisor = form->divisor, .times = form->times };
-
-    memcpy(out.factors, form->factors, sizeof out.factors);
-    memcpy(out.powers, form->powers, sizeof out.powers);
-    return out;
-}
-
 static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
 {
     ir_samples samples = { .count = s->count, .dim_count = s->dynamic->dim_count };
     int64_t series[IR_SAMPLES];
-    ir_form form;
 
     for (uint32_t i = 0; i < s->count; i++)
         memcpy(samples.values[i], s->list[i].dims, sizeof samples.values[i]);
     for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
         for (uint32_t i = 0; i < s->count; i++)
             series[i] = s->list[i].numbers[k];
-        if (!opjit_ir_form_fit(&samples, series, &form))
+        if (!opjit_ir_form_fit(&samples, series, &out[k]))
             return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                    "{graph}: {!dims}binding %u: its sizes follow from no dimension in a known way",
                                    k / OPJIT_BUFFER_FORMS);
-        out[k] = form_of(&form);
     }
     return OPJIT_OK;
 }
@@ -167,16 +156,14 @@ static opjit_status fit_all(sampler *s, const ir_general *general, fe_program *o
     if (out->forms == NULL)
         return opjit_rt_no_memory(error);
     TRY(fit_buffers(s, out->forms, error));
-    for (uint32_t i = 0; i < general->extent_count; i++)
-        out->forms[of_buffers + i] = form_of(&general->extents[i]);
+    memcpy(out->forms + of_buffers, general->extents, general->extent_count * sizeof *out->forms);
     return OPJIT_OK;
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
 /* The later passes, and memory for the largest sizes. */
-static opjit_status finish(const sampler *s, ir_general *general, const int64_t *largest, fe_program *out,
-                           opjit_error *error)
+static opjit_status finish(const sampler *s, ir_general *general, const int64_t *largest, opjit_error *error)
 {
     ir_func *f = &general->f;
 
@@ -185,14 +172,13 @@ static opjit_status finish(const sampler *s, ir_general *general, const int64_t 
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
     opjit_ir_trim(f);
-    out->kept_size = f->kept_size;
     return OPJIT_OK;
 }
 
 static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
 {
-    int64_t typical[IR_DIMS] = { 0 }, largest[IR_DIMS] = { 0 };
-    ir_dim dims[IR_DIMS];
+    int64_t typical[OPJIT_MAX_DIMS] = { 0 }, largest[OPJIT_MAX_DIMS] = { 0 };
+    ir_dim dims[OPJIT_MAX_DIMS];
     ir_general general;
 
     for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
@@ -202,7 +188,7 @@ static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error
         largest[d] = (int64_t)own->hi;
     }
     TRY(opjit_ir_general_find(dims, typical, s->dynamic->dim_count, make_sample, s, &general, error));
-    opjit_status status = finish(s, &general, largest, out, error);
+    opjit_status status = finish(s, &general, largest, error);
     if (status == OPJIT_OK)
         status = fit_all(s, &general, out, error);
     if (status == OPJIT_OK) {
@@ -211,7 +197,7 @@ static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error
         memset(&general.f, 0, sizeof general.f);
     }
     opjit_ir_general_free(&general);
-    return status;
+    return status == OPJIT_OK ? opjit_fe_share_kept(out, error) : status;
 }
 
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
@@ -271,8 +257,7 @@ static opjit_status check_dim(const opjit_dim *dim, uint32_t index, opjit_error 
     return OPJIT_OK;
 }
 
-opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given,
-                                    opjit_error *error)
+opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given, opjit_error *error)
 {
     if (given != NULL && given->late_count != 0)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
@@ -294,12 +279,25 @@ opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_grap
     return read_for(dynamic, largest, keep, out, error);
 }
 
-/* Of the graph for the largest sizes, and for others, so that what depends on the dimensions is told from what
- * doesn't. */
-static opjit_status put_key(const fe_dynamic *dynamic, rt_bytes *key, fe_graph *graph, opjit_error *error)
+/* Appends the graph for these sizes. */
+static opjit_status put_graph(fe_dynamic *dynamic, const int64_t *sizes, rt_bytes *key, opjit_error *error)
 {
-    int64_t other[OPJIT_MAX_DIMS] = { 0 };
-    fe_graph second = { 0 };
+    fe_graph graph = { 0 };
+    const opjit_status status = read_for(dynamic, sizes, false, &graph, error);
+
+    if (status == OPJIT_OK) {
+        opjit_fe_graph_key(&graph, key);
+        dynamic->binds = dynamic->binds || opjit_fe_graph_binds(&graph);
+    }
+    opjit_fe_graph_free(&graph);
+    return status;
+}
+
+/* The graph for the largest sizes, for the typical ones, and for these with the least size of each dimension: what
+ * follows from a dimension differs between them, and dimensions with the same bounds differ in some. */
+static opjit_status put_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *error)
+{
+    int64_t largest[OPJIT_MAX_DIMS] = { 0 }, typical[OPJIT_MAX_DIMS] = { 0 };
 
     opjit_rt_bytes_u32(key, FE_DYNAMIC_KEY);
     opjit_rt_bytes_u32(key, dynamic->dim_count);
@@ -309,23 +307,24 @@ static opjit_status put_key(const fe_dynamic *dynamic, rt_bytes *key, fe_graph *
         opjit_rt_bytes_u64(key, own->lo);
         opjit_rt_bytes_u64(key, own->hi);
         opjit_rt_bytes_u64(key, own->typical);
-        other[d] = (int64_t)(own->typical != own->hi ? own->typical : own->lo);
+        largest[d] = (int64_t)own->hi;
+        typical[d] = (int64_t)own->typical;
     }
-    TRY(opjit_fe_dynamic_read(dynamic, false, graph, error));
-    opjit_fe_graph_key(graph, key);
-    opjit_status status = read_for(dynamic, other, false, &second, error);
-    if (status == OPJIT_OK)
-        opjit_fe_graph_key(&second, key);
-    opjit_fe_graph_free(&second);
-    return status == OPJIT_OK && key->failed ? opjit_rt_no_memory(error) : status;
+    TRY(put_graph(dynamic, largest, key, error));
+    TRY(put_graph(dynamic, typical, key, error));
+    for (uint32_t d = 0; d < dynamic->dim_count; d++) {
+        typical[d] = (int64_t)dynamic->dims[d].lo;
+        TRY(put_graph(dynamic, typical, key, error));
+        typical[d] = (int64_t)dynamic->dims[d].typical;
+    }
+    return key->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
 opjit_status opjit_compile_dynamic(opjit_context *context, const opjit_dim *dims, uint32_t dim_count,
                                    opjit_describe_fn describe, void *user, const opjit_compile_options *options,
                                    opjit_kernel **out_kernel, opjit_error *error)
 {
-    fe_dynamic dynamic = { context, dims, dim_count, describe, user };
-    fe_graph graph = { 0 };
+    fe_dynamic dynamic = { context, dims, dim_count, describe, user, .binds = false };
     rt_bytes key;
     opjit_status status;
 
@@ -341,9 +340,7 @@ opjit_status opjit_compile_dynamic(opjit_context *context, const opjit_dim *dims
     for (uint32_t d = 0; d < dim_count; d++)
         TRY(check_dim(&dims[d], d, error));
     opjit_rt_bytes_init(&key, &context->core->allocator);
-    opjit_rt_arena_init(&graph.arena, &context->core->allocator);
-    status = put_key(&dynamic, &key, &graph, error);
-    opjit_fe_graph_free(&graph);
+    status = put_key(&dynamic, &key, error);
     if (status == OPJIT_OK)
         status = opjit_fe_compile_dynamic(&dynamic, options, &key, out_kernel, error);
     opjit_rt_bytes_free(&key);

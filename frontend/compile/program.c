@@ -358,9 +358,7 @@ static bool equal_bytes(const rt_bytes *a, const rt_bytes *b)
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* What stages that run once make is kept for all variants, as the last one has it: in others that would make something
- * else, such stages run at each call. */
-static opjit_status share_kept(fe_program *program, opjit_error *error)
+opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error)
 {
     const ir_func *base = &program->variants[program->count - 1];
     rt_bytes texts[2];
@@ -402,7 +400,7 @@ static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_
     for (uint32_t i = 0; i < program->count && status == OPJIT_OK; i++)
         status = finish(program, &program->variants[i], error);
     if (status == OPJIT_OK)
-        status = share_kept(program, error);
+        status = opjit_fe_share_kept(program, error);
     if (status != OPJIT_OK ||
         count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written))
         return status;

@@ -10,7 +10,7 @@
 #include "frontend/frontend.h"
 
 #define NAMED_GRAPH_KEY (UINT32_MAX - 1) /* the same, with names of inputs and outputs */
-#define GRAPH_KEY UINT32_MAX /* where an operator's key has its type */
+#define GRAPH_KEY UINT32_MAX             /* where an operator's key has its type */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -51,6 +51,14 @@ static void constant_key(const fe_buffer *constant, rt_bytes *out)
     opjit_rt_bytes_u64(out, constant->bytes);
     if (constant->bytes <= FE_FOLDED_BYTES)
         opjit_rt_bytes_append(out, constant->data, (size_t)constant->bytes);
+}
+
+bool opjit_fe_graph_binds(const fe_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->constant_count; i++)
+        if (graph->constants[i].bytes > FE_FOLDED_BYTES)
+            return true;
+    return false;
 }
 
 static void names_key(const fe_graph *graph, rt_bytes *out)

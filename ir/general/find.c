@@ -20,7 +20,7 @@ enum {
 
 typedef struct candidate {
     ir_func f; /* a zeroed one: the graph can't have these sizes */
-    int64_t values[IR_DIMS];
+    int64_t values[OPJIT_MAX_DIMS];
     uint64_t shape;
     bool made;
 } candidate;
@@ -76,28 +76,27 @@ static uint64_t shape_of(const ir_func *f)
     return hash;
 }
 
-/* Fills in the candidates; the first one's failure is the caller's where none can be made. */
+/* Fills in the candidates.  Where none can be made, the last one's failure is the caller's. */
 static opjit_status make_candidates(finder *x, ir_sample_fn make, void *user, opjit_error *error)
 {
-    opjit_status first = OPJIT_OK;
-    uint32_t made = 0;
+    opjit_status status = OPJIT_OK;
+    bool made = false;
 
     for (uint32_t i = 0; i < CANDIDATES; i++) {
         candidate *c = &x->candidates[i];
-        opjit_error ignored = { 0 };
         for (uint32_t d = 0; d < x->dim_count; d++)
             c->values[d] = size_of(&x->dims[d], x->typical[d], i, d);
-        const opjit_status status = make(user, c->values, &c->f, made == 0 && first == OPJIT_OK ? error : &ignored);
-        if (status == OPJIT_OUT_OF_MEMORY || status == OPJIT_CANCELLED) {
-            opjit_rt_error_copy(error, first == OPJIT_OK && made == 0 ? error : &ignored);
+        status = make(user, c->values, &c->f, error);
+        if (status == OPJIT_OUT_OF_MEMORY || status == OPJIT_CANCELLED)
             return status;
-        }
-        first = first == OPJIT_OK && made == 0 ? status : first;
         c->made = status == OPJIT_OK;
-        made += c->made;
         c->shape = c->made ? shape_of(&c->f) : 0;
+        made = made || c->made;
     }
-    return made == 0 ? first : OPJIT_OK;
+    if (!made)
+        return status;
+    opjit_rt_error_clear(error);
+    return OPJIT_OK;
 }
 
 static void find_groups(finder *x)
@@ -169,8 +168,8 @@ static opjit_status prove_at(const ir_general *g, const int64_t *values, opjit_e
 
 static opjit_status prove(const finder *x, const ir_general *g, opjit_error *error)
 {
-    int64_t sizes[IR_DIMS][CHECKED], last[IR_DIMS] = { 0 };
-    uint32_t counts[IR_DIMS], most = 0;
+    int64_t sizes[OPJIT_MAX_DIMS][CHECKED], last[OPJIT_MAX_DIMS] = { 0 };
+    uint32_t counts[OPJIT_MAX_DIMS], most = 0;
 
     for (uint32_t d = 0; d < x->dim_count; d++) {
         counts[d] = sizes_to_check(&x->dims[d], x->typical[d], sizes[d]);
@@ -178,7 +177,7 @@ static opjit_status prove(const finder *x, const ir_general *g, opjit_error *err
     }
     for (uint32_t turn = 0; turn < x->dim_count; turn++) /* all in step; then each against the others' order */
         for (uint32_t i = 0; i < most; i++) {
-            int64_t values[IR_DIMS] = { 0 };
+            int64_t values[OPJIT_MAX_DIMS] = { 0 };
             for (uint32_t d = 0; d < x->dim_count; d++)
                 values[d] = sizes[d][(turn == 0 || turn == d ? i : counts[d] - 1 - i % counts[d]) % counts[d]];
             if (memcmp(values, last, sizeof values) != 0)

@@ -12,7 +12,7 @@ __extension__ typedef __int128 wide;
 /* --- products of dimensions ------------------------------------------------------------------------------------- */
 
 typedef struct monomial {
-    uint8_t powers[IR_DIMS];
+    uint8_t powers[OPJIT_MAX_DIMS];
     int64_t values[IR_SAMPLES]; /* by sample */
 } monomial;
 
@@ -32,7 +32,7 @@ static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, c
 
     if (*count == MONOMIALS)
         return;
-    memset(m->powers, 0, IR_DIMS);
+    memset(m->powers, 0, OPJIT_MAX_DIMS);
     for (uint32_t i = 0; i < degree; i++)
         m->powers[dims[i]]++;
     for (uint32_t i = 0; i < s->count; i++)
@@ -61,7 +61,7 @@ static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIA
 
 /* --- fitting ------------------------------------------------------------------------------------------------------ */
 
-static bool agrees(const ir_samples *s, const int64_t *series, const ir_form *form)
+static bool agrees(const ir_samples *s, const int64_t *series, const opjit_size_form *form)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         int64_t value;
@@ -78,19 +78,20 @@ static bool narrow(wide x, int64_t *out)
 }
 
 /* series = constant + factor * m, by the first two samples. */
-static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *m, ir_form *out)
+static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *m, opjit_size_form *out)
 {
     const wide by = (wide)m->values[1] - m->values[0], rise = (wide)series[1] - series[0];
 
     if (by == 0 || rise % by != 0 || !narrow(rise / by, &out->factors[0]) ||
         !narrow(series[0] - rise / by * m->values[0], &out->constant))
         return false;
-    memcpy(out->powers[0], m->powers, IR_DIMS);
+    memcpy(out->powers[0], m->powers, OPJIT_MAX_DIMS);
     return agrees(s, series, out);
 }
 
 /* series = constant + factors[0] * a + factors[1] * b, by the first three. */
-static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b, ir_form *out)
+static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b,
+                    opjit_size_form *out)
 {
     const wide a1 = (wide)a->values[1] - a->values[0], a2 = (wide)a->values[2] - a->values[0],
                b1 = (wide)b->values[1] - b->values[0], b2 = (wide)b->values[2] - b->values[0],
@@ -104,12 +105,12 @@ static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *
     if (!narrow(x, &out->factors[0]) || !narrow(y, &out->factors[1]) ||
         !narrow(series[0] - x * a->values[0] - y * b->values[0], &out->constant))
         return false;
-    memcpy(out->powers[0], a->powers, IR_DIMS);
-    memcpy(out->powers[1], b->powers, IR_DIMS);
+    memcpy(out->powers[0], a->powers, OPJIT_MAX_DIMS);
+    memcpy(out->powers[1], b->powers, OPJIT_MAX_DIMS);
     return agrees(s, series, out);
 }
 
-bool opjit_ir_form_value(const ir_form *form, uint32_t dims, const int64_t *values, int64_t *out)
+bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out)
 {
     int64_t sum = form->constant, product, term;
 
@@ -121,25 +122,25 @@ bool opjit_ir_form_value(const ir_form *form, uint32_t dims, const int64_t *valu
     return checked_muli(sum / form->divisor - (sum % form->divisor < 0), form->times, out);
 }
 
-bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, ir_form *out)
+bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out)
 {
     monomial list[MONOMIALS];
     bool changes = false;
 
-    *out = (ir_form){ .constant = series[0], .divisor = 1, .times = 1 };
+    *out = (opjit_size_form){ .constant = series[0], .divisor = 1, .times = 1 };
     for (uint32_t i = 1; i < samples->count; i++)
         changes = changes || series[i] != series[0];
     if (!changes)
         return true;
     const uint32_t count = list_monomials(samples, list);
     for (uint32_t i = 0; i < count; i++) {
-        *out = (ir_form){ .divisor = 1, .times = 1 };
+        *out = (opjit_size_form){ .divisor = 1, .times = 1 };
         if (fit_one(samples, series, &list[i], out))
             return true;
     }
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = i + 1; k < count; k++) {
-            *out = (ir_form){ .divisor = 1, .times = 1 };
+            *out = (opjit_size_form){ .divisor = 1, .times = 1 };
             if (fit_two(samples, series, &list[i], &list[k], out))
                 return true;
         }

@@ -12,9 +12,10 @@
 #ifndef OPJIT_IR_GENERAL_GENERAL_H
 #define OPJIT_IR_GENERAL_GENERAL_H
 
+#include <opjit/abi.h>
+
 #include "ir/ir.h"
 
-#define IR_DIMS 8u     /* dynamic dimensions of a function */
 #define IR_SAMPLES 12u /* functions that are compared */
 
 typedef struct ir_dim {
@@ -22,30 +23,23 @@ typedef struct ir_dim {
     int64_t lo, hi;   /* both ends included; lo is 1 or more */
 } ir_dim;
 
-/* A number that follows from dimensions d: times * floor((constant + sum of factors[i] * product of d[k]^powers[i][k])
- * / divisor).  A term that isn't there has factor 0. */
-typedef struct ir_form {
-    int64_t constant, factors[2];
-    uint8_t powers[2][IR_DIMS];
-    int64_t divisor, times; /* 1 or more */
-} ir_form;
-/* false: more than 64 bits. */
-bool opjit_ir_form_value(const ir_form *form, uint32_t dims, const int64_t *values, int64_t *out);
+/* What the number is for these sizes.  false: more than 64 bits. */
+bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out);
 
 /* Functions of one graph at phase CLEANED, packed, each for its values of the dimensions.  The first is the one whose
  * sizes decide what depends on sizes in later passes. */
 typedef struct ir_samples {
     const ir_func *functions[IR_SAMPLES];
-    int64_t values[IR_SAMPLES][IR_DIMS];
+    int64_t values[IR_SAMPLES][OPJIT_MAX_DIMS];
     const ir_dim *dims;
     uint32_t count, dim_count;
 } ir_samples;
 /* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
-bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, ir_form *out);
+bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out);
 
 typedef struct ir_tensor_forms {
-    ir_form sizes[8], strides[8], bytes, offset;
-    ir_form elements; /* of a flat tensor; else its divisor is 0 */
+    opjit_size_form sizes[8], strides[8], bytes, offset;
+    opjit_size_form elements; /* of a flat tensor; else its divisor is 0 */
 } ir_tensor_forms;
 
 typedef struct ir_general {
@@ -55,7 +49,7 @@ typedef struct ir_general {
     rt_arena arena;           /* owns what follows */
     ir_tensor_forms *tensors; /* by tensor, tensor_count of them */
     uint32_t tensor_count;
-    ir_form *extents; /* by stage: its iterations */
+    opjit_size_form *extents; /* by stage: its iterations */
     uint32_t extent_count;
 } ir_general;
 

@@ -92,7 +92,6 @@ static opjit_status add_node(generalizer *g, ir_ref r)
     int64_t series[IR_SAMPLES];
     bool inverse;
 
-    g->stage += own->op == IR_STAGE;
     for (uint32_t i = 1; i < g->s->count; i++)
         if (!same_node(own, ir_at(g->s->functions[i], r)))
             return opjit_ir_refuse_shape(g, "loops");
@@ -213,7 +212,6 @@ static opjit_status copy_node(generalizer *g, ir_ref r)
     ir_ref operands[IR_OPERANDS_MOST];
     int64_t series[IR_SAMPLES];
 
-    g->stage += n.op == IR_STAGE;
     series_of_imm(g, r, series);
     if (n.op == IR_CONST && opjit_ir_series_differs(g, series))
         return copy_constant(g, r, &g->map[r]);
@@ -335,7 +333,7 @@ static opjit_status find_all_forms(generalizer *g)
         count++;
     out->tensor_count = g->base->tensor_count;
     out->tensors = ARENA_ARRAY(&out->arena, ir_tensor_forms, out->tensor_count);
-    out->extents = ARENA_ARRAY(&out->arena, ir_form, count);
+    out->extents = ARENA_ARRAY(&out->arena, opjit_size_form, count);
     if (out->extents == NULL || out->tensors == NULL)
         return opjit_rt_no_memory(g->error);
     for (uint32_t t = 1; t < out->tensor_count; t++)
@@ -365,7 +363,6 @@ static opjit_status copy(generalizer *g, ir_func *f, bool flattens)
     f->phase = g->base->phase;
     TRY(copy_tensors(g));
     opjit_ir_numbers_build(g);
-    g->stage = UINT32_MAX;
     for (ir_ref r = 1; r < g->base->node_count && !f->failed; r++)
         TRY(copy_node(g, r));
     if (!f->failed)
@@ -393,7 +390,7 @@ static opjit_status generalize(generalizer *g, const ir_func *base, ir_general *
 opjit_status opjit_ir_generalize(const ir_samples *samples, ir_general *out, opjit_error *error)
 {
     const ir_func *base = samples->functions[0];
-    generalizer g = { .s = samples, .base = base, .out = out, .error = error, .stage = UINT32_MAX };
+    generalizer g = { .s = samples, .base = base, .out = out, .error = error };
     opjit_status status;
 
     memset(out, 0, sizeof *out);

@@ -8,7 +8,7 @@
 /* How a number follows from the dimensions: its form, or the remainder of it by a constant. */
 typedef struct number {
     int64_t series[IR_SAMPLES];
-    ir_form form;
+    opjit_size_form form;
     int64_t modulo; /* 0: none */
     ir_ref expr;    /* in the new function; 0: not built yet */
 } number;
@@ -22,13 +22,12 @@ typedef struct generalizer {
     opjit_error *error;
     number *numbers; /* that differ, each once */
     uint32_t count, capacity;
-    ir_table known;    /* by hash of the series: the number + 1 */
+    ir_table known;    /* by a hash of the series, or what follows it: the number + 1 */
     int64_t *divisors; /* constants that are the same in all samples, each once */
     uint32_t divisor_count, divisor_capacity;
     ir_table seen_divisors;
-    ir_ref *map;    /* by node of base: the new one */
-    bool *flat;     /* by tensor */
-    uint32_t stage; /* that is looked at, for messages */
+    ir_ref *map; /* by node of base: the new one */
+    bool *flat;  /* by tensor */
 } generalizer;
 
 /* In all samples, into series. */
@@ -46,7 +45,7 @@ void opjit_ir_numbers_fit(generalizer *g);
 /* The number, among those that were entered; NULL: it is the same in all samples. */
 number *opjit_ir_number_find(generalizer *g, const int64_t *series);
 /* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: a remainder, or not known. */
-opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_form *out);
+opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, opjit_size_form *out);
 /* Writes all of them as expressions of g->f, before any other node, so that all may read them. */
 void opjit_ir_numbers_build(generalizer *g);
 opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, const int64_t *series);

@@ -19,7 +19,7 @@ static opjit_status refuse_bytes(opjit_error *error)
 }
 
 /* A number that is no less than 0. */
-static bool value_of(const ir_general *g, const ir_form *form, const int64_t *values, uint64_t *out)
+static bool value_of(const ir_general *g, const opjit_size_form *form, const int64_t *values, uint64_t *out)
 {
     int64_t value;
     const bool known = opjit_ir_form_value(form, g->dim_count, values, &value) && value >= 0;

@@ -39,12 +39,21 @@ static void *grow(ir_func *f, void *array, uint32_t count, uint32_t *capacity, s
     return grown;
 }
 
-/* Enters a number that differs, if it is new. */
+/* The number + 1, or 0 where it is not known, which *out_key then is free for. */
+static uint32_t look_up(const generalizer *g, const int64_t *series, uint64_t *out_key)
+{
+    for (*out_key = hash_of(g, series);; ++*out_key) {
+        const uint32_t at = opjit_ir_table_get(&g->known, *out_key);
+        if (at == 0 || memcmp(g->numbers[at - 1].series, series, g->s->count * sizeof *series) == 0)
+            return at;
+    }
+}
+
 void opjit_ir_number_add(generalizer *g, const int64_t *series)
 {
-    const uint64_t hash = hash_of(g, series);
+    uint64_t key;
 
-    if (!opjit_ir_series_differs(g, series) || opjit_ir_table_get(&g->known, hash) != 0)
+    if (!opjit_ir_series_differs(g, series) || look_up(g, series, &key) != 0)
         return;
     if (g->count == g->capacity)
         g->numbers = grow(g->f, g->numbers, g->count, &g->capacity, sizeof *g->numbers);
@@ -55,7 +64,7 @@ void opjit_ir_number_add(generalizer *g, const int64_t *series)
     memcpy(n->series, series, g->s->count * sizeof *series);
     if (!opjit_ir_form_fit(g->s, series, &n->form))
         n->form.divisor = 0; /* not known yet */
-    opjit_ir_table_set(g->f, &g->known, hash, g->count);
+    opjit_ir_table_set(g->f, &g->known, key, g->count);
 }
 
 void opjit_ir_divisor_add(generalizer *g, int64_t value)
@@ -131,7 +140,8 @@ void opjit_ir_numbers_fit(generalizer *g)
 /* The number, among those that were entered; NULL: it is the same in all samples. */
 number *opjit_ir_number_find(generalizer *g, const int64_t *series)
 {
-    const uint32_t at = opjit_ir_series_differs(g, series) ? opjit_ir_table_get(&g->known, hash_of(g, series)) : 0;
+    uint64_t key;
+    const uint32_t at = opjit_ir_series_differs(g, series) ? look_up(g, series, &key) : 0;
     return at == 0 ? NULL : &g->numbers[at - 1];
 }
 
@@ -139,24 +149,22 @@ opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, cons
 {
     return opjit_rt_refuse(
         g->error, OPJIT_UNSUPPORTED,
-        "{!kernel}{!dims}stage %u: %s is {%lld} for one size and %lld for another one, and no dimension "
-        "tells how",
-        g->stage, what, (long long)series[0], (long long)series[1]);
+        "{!kernel}{!dims}%s is {%lld} for one size and %lld for another one, and no dimension tells how", what,
+        (long long)series[0], (long long)series[1]);
 }
 
 opjit_status opjit_ir_refuse_shape(const generalizer *g, const char *what)
 {
     return opjit_rt_refuse(g->error, OPJIT_UNSUPPORTED,
-                           "{!kernel}{!dims}stage %u: other sizes have other %s, so one kernel can't serve them",
-                           g->stage, what);
+                           "{!kernel}{!dims}other sizes have other %s, so one kernel can't serve them", what);
 }
 
 /* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: a remainder, or not known. */
-opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_form *out)
+opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, opjit_size_form *out)
 {
     const number *n = opjit_ir_number_find(g, series);
 
-    *out = (ir_form){ .constant = series[0], .divisor = 1, .times = 1 };
+    *out = (opjit_size_form){ .constant = series[0], .divisor = 1, .times = 1 };
     if (n == NULL)
         return OPJIT_OK;
     *out = n->form;
@@ -177,7 +185,7 @@ static ir_ref product_of(const generalizer *g, const uint8_t *powers)
     return product;
 }
 
-static ir_ref build_form(const generalizer *g, const ir_form *form)
+static ir_ref build_form(const generalizer *g, const opjit_size_form *form)
 {
     ir_func *f = g->f;
     ir_ref sum = 0;

@@ -169,7 +169,7 @@ static void run_general(const ir_general *g, const harness_kernel *code, const i
 {
     const ir_func *f = &g->f;
     opjit_error error = { 0 };
-    uint64_t params[IR_DIMS];
+    uint64_t params[OPJIT_MAX_DIMS];
     void *shared = aligned_alloc(64, (f->shared_size + 127) / 64 * 64),
          *scratch = aligned_alloc(64, (f->scratch_size + 127) / 64 * 64);
     ir_run run = { .buffers = m->slots, .params = params, .shared = shared, .scratch = scratch };

@@ -263,6 +263,24 @@ START_TEST(sizes)
 }
 END_TEST
 
+static void joined_the_other_way(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    joined(g, m, n);
+}
+
+/* Graphs that are the same wherever both dimensions are, too, have kernels of their own. */
+START_TEST(dimensions_with_the_same_bounds)
+{
+    static const subject both[] = { { "joined", joined, 2, 40, 16 },
+                                    { "joined the other way", joined_the_other_way, 2, 40, 16 } };
+    for (uint32_t i = 0; i < 2; i++) {
+        const opjit_kernel *kernel = compile(&both[i], OPJIT_COMPILE_INTERPRET, OPJIT_LEVEL_QUICK);
+        check_size(&both[i], &kernel, 1, (const uint64_t[]){ 3, 21 });
+        opjit_kernel_release((opjit_kernel *)kernel);
+    }
+}
+END_TEST
+
 static void setup(void)
 {
     ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
@@ -281,6 +299,7 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, sizes, 0, sizeof subjects / sizeof subjects[0]);
+    tcase_add_test(tcase, dimensions_with_the_same_bounds);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
