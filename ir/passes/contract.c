@@ -334,8 +334,8 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
     if (!find_sides(c, lanes))
         return false;
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
-    /* One row, and columns that are copied once: all is read element by element, under whatever conditions. */
-    const bool copied = c->side[CONTRACT_ROWS].dimension < 0 && ir_is_float((ir_type)c->def.type) && is_kept(c);
+    /* Columns that are copied once: all is read element by element into copies, under whatever conditions. */
+    const bool copied = ir_is_float((ir_type)c->def.type) && is_kept(c);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
         const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
         const ir_ref factor = ir_operand(f, pair, c->side[i].factor);

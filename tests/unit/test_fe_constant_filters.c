@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fe_constant_filters.c - convolutions of few positions with a constant filter, which are made as products of
+ * matrices whose columns are kept: the bits of the same convolution whose filter is an input, interpreted. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/graph_ops.h>
+#include <opjit/opjit.h>
+
+#include "tests/support/checker.h"
+#include "tests/support/random.h"
+
+#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+enum { CASES = 40, MOST = 1 << 17, GUARD = 16 };
+
+static opjit_context *context;
+static opjit_error error;
+static _Alignas(64) float data[MOST], filter[MOST], expected[MOST], given[MOST];
+
+typedef struct shape {
+    uint32_t x[4], w[4], start[2], end[2], strides[2], dilations[2];
+} shape;
+
+static uint32_t between(test_random *r, uint32_t lo, uint32_t hi)
+{
+    return (uint32_t)test_random_between(r, lo, hi);
+}
+
+/* Windows that fit, of up to seven positions. */
+static shape draw(test_random *r)
+{
+    static const uint32_t channels[] = { 3, 31, 32, 33, 64, 80 };
+    shape s = { .x = { between(r, 1, 5), between(r, 1, 150) }, .w = { channels[between(r, 0, 5)] } };
+
+    s.w[1] = s.x[1];
+    for (uint32_t a = 0; a < 2; a++) {
+        const uint32_t positions = a == 0 && between(r, 0, 2) != 0 ? 1 : between(r, 1, 7);
+        s.w[2 + a] = a == 0 && positions == 1 ? 1 : between(r, 1, 4);
+        s.strides[a] = between(r, 1, 3);
+        s.dilations[a] = between(r, 1, 2);
+        const uint32_t reach = (positions - 1) * s.strides[a] + (s.w[2 + a] - 1) * s.dilations[a] + 1;
+        s.start[a] = between(r, 0, reach > 3 ? 2 : 0);
+        s.end[a] = reach - s.start[a] > 1 ? between(r, 0, 1) : 0;
+        s.x[2 + a] = reach - s.start[a] - s.end[a];
+    }
+    return s;
+}
+
+static size_t elements(const uint32_t *sizes)
+{
+    return (size_t)sizes[0] * sizes[1] * sizes[2] * sizes[3];
+}
+
+static bool run(const shape *s, bool constant, uint32_t flags, float *out)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_kernel *kernel;
+    opjit_graph *g;
+
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    const opjit_tensor x = opjit_graph_input(g, "x", F32, 4, s->x);
+    const opjit_tensor w = constant ? opjit_graph_constant(g, F32, 4, s->w, filter, elements(s->w) * sizeof(float), 0)
+                                    : opjit_graph_input(g, "w", F32, 4, s->w);
+    opjit_graph_output(
+        g, "y",
+        opjit_graph_convolution(g, x, w, (opjit_tensor){ 0, 0 }, 2, s->start, s->end, s->strides, s->dilations, 1));
+    options.flags = flags;
+    const opjit_status status = opjit_graph_compile(g, &options, &kernel, &error);
+    opjit_graph_destroy(g);
+    if (status == OPJIT_UNAVAILABLE)
+        return false;
+    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    memset(out, 0x5a, sizeof expected);
+    const opjit_binding bindings[] = { { data, sizeof data },
+                                       { constant ? out + GUARD : filter,
+                                         constant ? sizeof expected / 2 : sizeof filter },
+                                       { out + GUARD, sizeof expected / 2 } };
+    call.bindings = bindings;
+    call.binding_count = info.inputs + info.outputs;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    opjit_kernel_release(kernel);
+    return true;
+}
+
+static void check_case(uint64_t seed, uint64_t number)
+{
+    test_random r;
+    test_random_init(&r, seed, 0, number);
+    const shape s = draw(&r);
+
+    ck_assert_uint_le(elements(s.x), MOST);
+    ck_assert_uint_le(elements(s.w), MOST);
+    for (uint32_t i = 0; i < MOST; i++) {
+        data[i] = (float)(test_random_u64(&r) % 2001) / 256.0f - 4.0f;
+        filter[i] = (float)(test_random_u64(&r) % 2001) / 512.0f - 2.0f;
+    }
+    run(&s, false, OPJIT_COMPILE_INTERPRET, expected);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (run(&s, true, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given))
+            ck_assert_msg(memcmp(given, expected, sizeof given) == 0,
+                          "case %llu, %s: x %u,%u,%u,%u, w %u,%u,%u,%u, strides %u,%u, dilations %u,%u, start %u,%u",
+                          (unsigned long long)number, i == 0 ? "interpreted" : "compiled", s.x[0], s.x[1], s.x[2],
+                          s.x[3], s.w[0], s.w[1], s.w[2], s.w[3], s.strides[0], s.strides[1], s.dilations[0],
+                          s.dilations[1], s.start[0], s.start[1]);
+    }
+}
+
+START_TEST(few_positions)
+{
+    const test_cases cases = test_cases_init("few_positions", CASES);
+    for (uint64_t i = cases.first; i < cases.end; i++)
+        check_case(cases.seed, i);
+}
+END_TEST
+
+static void setup(void)
+{
+    ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
+}
+static void teardown(void)
+{
+    opjit_context_destroy(context);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("fe.constant_filters");
+    TCase *tcase = tcase_create("few positions");
+    tcase_set_timeout(tcase, 600);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, few_positions);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
