@@ -181,16 +181,16 @@ static const double tanh_f64[] = {
 };
 static const math_poly tanh_poly[GRADE_COUNT] = { MATH_POLY(tanh_f32), MATH_POLY(tanh_f64), MATH_POLY(tanh_f64) };
 
-/* x + x^3 P(x^2) up to 0.98 and for NaN.  From there on 2 / (exp(2x) + 1) is below 1/4, so that its error counts a
+/* x + x^3 P(x^2) up to 0.99 and for NaN.  From there on 2 / (exp(2x) + 1) is below 1/4, so that its error counts a
  * quarter. */
 val opjit_ir_math_tanh(math *m, math_grade grade, val x)
 {
     const val a = m_abs(m, x), sign = m_sign(m, x), z = m_mul(m, a, a), one = m_like(m, x, 1);
-    const val near = m_fma(m, m_mul(m, a, z), opjit_ir_math_poly(m, &tanh_poly[grade], z), a);
+    const val near = m_fma(m, m_mul(m, a, z), opjit_ir_math_poly_last(m, &tanh_poly[grade], z), a);
     const val most = m_min(m, a, m_pick(m, x, 10, 22));
     const val e = opjit_ir_math_exp_inner(m, grade, m_add(m, most, most));
     const val far = m_sub(m, one, m_div(m, m_like(m, x, 2), m_add(m, e, one)));
-    return m_with_sign(m, m_select(m, m_lt(m, m_like(m, x, 0.98), a), far, near), sign);
+    return m_with_sign(m, m_select(m, m_lt(m, m_like(m, x, 0.99), a), far, near), sign);
 }
 
 /* --- erf -------------------------------------------------------------------------------------------------------- */
@@ -224,8 +224,8 @@ static const math_poly erfc_poly[GRADE_COUNT] = { MATH_POLY(erfc_f32), MATH_POLY
 val opjit_ir_math_erf(math *m, math_grade grade, val x)
 {
     const val a = m_abs(m, x), sign = m_sign(m, x), one = m_like(m, x, 1);
-    const val near = m_fma(m, a, opjit_ir_math_poly(m, &erf_poly[grade], m_mul(m, a, a)), a);
+    const val near = m_fma(m, a, opjit_ir_math_poly_last(m, &erf_poly[grade], m_mul(m, a, a)), a);
     const val t = m_sub(m, m_min(m, a, m_pick(m, x, 3.9375, 6)), one);
-    const val e = opjit_ir_math_exp_inner(m, grade, m_neg(m, opjit_ir_math_poly(m, &erfc_poly[grade], t)));
+    const val e = opjit_ir_math_exp_inner(m, grade, m_neg(m, opjit_ir_math_poly_last(m, &erfc_poly[grade], t)));
     return m_with_sign(m, m_select(m, m_lt(m, one, a), m_sub(m, one, e), near), sign);
 }

@@ -57,11 +57,12 @@ val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val 
 
 /* --- shared arithmetic ------------------------------------------------------------------------------------------ */
 
-/* Horner's scheme; a long polynomial as its even and its odd half, which are independent of each other. */
-val opjit_ir_math_poly(math *m, const math_poly *poly, val t)
+/* From coefficient `first` on, by Horner's scheme; a long polynomial as its even and its odd half, which are independent
+ * of each other. */
+static val poly_from(math *m, const math_poly *poly, uint32_t first, val t)
 {
-    const double *c = poly->coefficients;
-    const uint32_t n = poly->count, step = n >= 7 ? 2 : 1;
+    const double *c = poly->coefficients + first;
+    const uint32_t n = poly->count - first, step = n >= 7 ? 2 : 1;
     const val by = step == 2 ? m_mul(m, t, t) : t;
     val half[2] = { t, t };
     for (uint32_t h = 0; h < step; h++) {
@@ -71,6 +72,16 @@ val opjit_ir_math_poly(math *m, const math_poly *poly, val t)
             half[h] = m_fma(m, half[h], by, m_like(m, t, c[i - step]));
     }
     return step == 2 ? m_fma(m, half[1], t, half[0]) : half[0];
+}
+
+val opjit_ir_math_poly(math *m, const math_poly *poly, val t)
+{
+    return poly_from(m, poly, 0, t);
+}
+
+val opjit_ir_math_poly_last(math *m, const math_poly *poly, val t)
+{
+    return m_fma(m, poly_from(m, poly, 1, t), t, m_like(m, t, poly->coefficients[0]));
 }
 
 val2 opjit_ir_math_two_sum(math *m, val a, val b)

@@ -231,6 +231,8 @@ typedef struct math_poly {
     }
 
 val opjit_ir_math_poly(math *m, const math_poly *poly, val t);
+/* With the first coefficient in a last step of its own: one step more behind the others, and a smaller error. */
+val opjit_ir_math_poly_last(math *m, const math_poly *poly, val t);
 
 /* A sum of two values; the second is below half an ulp of the first. */
 typedef struct val2 {
