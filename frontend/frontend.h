@@ -36,8 +36,21 @@ opjit_status opjit_fe_check_support(const op_def *def, const char *field, const 
  * optional or the count is 0. */
 opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
                                              opjit_error *error);
+#define FE_NUMBERS_MAX 65536u /* of one array field; a count beyond it is an uninitialised field and no operator */
 opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
                                     opjit_error *error);
+/* Whether OPJIT_DIM stands where a number should. */
+static inline bool fe_is_symbol(uint32_t number)
+{
+    return number - OPJIT_DIM(0) < OPJIT_MAX_DIMS;
+}
+/* Refuses one: array[index] of the operator. */
+opjit_status opjit_fe_refuse_symbol(const char *op, const char *array, uint32_t index, uint32_t number,
+                                    opjit_error *error);
+/* A copy of the descriptor with these sizes in place of OPJIT_DIM, as far as there are any, which borrows from `from`
+ * and the arena.  Nothing is checked: what is wrong with it is wrong with the copy (symbols.c). */
+opjit_status opjit_fe_put_sizes(const DML_OPERATOR_DESC *from, const uint64_t *dims, uint32_t dim_count,
+                                rt_arena *arena, DML_OPERATOR_DESC *out, opjit_error *error);
 /* How many tensors a descriptor has, absent ones counted. */
 opjit_status opjit_fe_count_tensors(const op_def *def, const void *desc, uint32_t *out_inputs, uint32_t *out_outputs,
                                     opjit_error *error);
@@ -142,7 +155,8 @@ typedef struct fe_dynamic {
     opjit_context *context;
     const opjit_dim *dims;
     uint32_t dim_count;
-    opjit_describe_fn describe;
+    opjit_describe_fn describe; /* or build: the other one is NULL */
+    opjit_build_fn build;
     void *user;
     bool binds; /* there are constants that are bound, not folded */
 } fe_dynamic;

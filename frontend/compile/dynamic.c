@@ -11,6 +11,25 @@
 
 enum { NAME_MOST = 63 };
 
+static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
+{
+    opjit_graph *graph = NULL;
+    fe_ask ask;
+
+    if (dynamic->build == NULL) {
+        TRY(dynamic->describe(dynamic->user, dims, &out->desc, error));
+        return out->desc != NULL
+                   ? OPJIT_OK
+                   : opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{describe}: its description is {NULL}");
+    }
+    TRY(dynamic->build(dynamic->user, dims, &graph, error));
+    if (graph == NULL)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{build}: its graph is {NULL}");
+    TRY(opjit_fe_built(graph, &out->desc, &ask, error));
+    out->is_named = ask.is_named;
+    return OPJIT_OK;
+}
+
 /* Describes the graph for these sizes, and reads it.  *out is to be freed in any case. */
 static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bool keep, fe_graph *out,
                              opjit_error *error)
@@ -21,9 +40,7 @@ static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bo
     for (uint32_t d = 0; d < dynamic->dim_count; d++)
         dims[d] = (uint64_t)sizes[d];
     opjit_rt_arena_init(&out->arena, &dynamic->context->core->allocator);
-    TRY(dynamic->describe(dynamic->user, dims, &subject.desc, error));
-    if (subject.desc == NULL)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{describe}: its description is {NULL}");
+    TRY(describe(dynamic, dims, &subject, error));
     return opjit_fe_graph_read(dynamic->context, &subject, keep, out, error);
 }
 
@@ -320,29 +337,66 @@ static opjit_status put_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *err
     return key->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
+static opjit_status check_dims(const opjit_dim *dims, uint32_t dim_count, opjit_error *error)
+{
+    if (dims == NULL)
+        return opjit_rt_refuse_null(error, "dims");
+    if (dim_count < 1 || dim_count > OPJIT_MAX_DIMS)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{dim_count}: {%u}, must be 1 to %u",
+                               dim_count, OPJIT_MAX_DIMS);
+    for (uint32_t d = 0; d < dim_count; d++) {
+        TRY(check_dim(&dims[d], d, error));
+        for (uint32_t i = 0; i < d; i++)
+            if (strcmp(dims[i].name, dims[d].name) == 0)
+                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                       "{!argument}{dims[%u].name}: {\"%s\"}, is the name of dims[%u], too", d,
+                                       dims[d].name, i);
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status compile(fe_dynamic *dynamic, const opjit_compile_options *options, opjit_kernel **out_kernel,
+                            opjit_error *error)
+{
+    rt_bytes key;
+
+    TRY(check_dims(dynamic->dims, dynamic->dim_count, error));
+    opjit_rt_bytes_init(&key, &dynamic->context->core->allocator);
+    opjit_status status = put_key(dynamic, &key, error);
+    if (status == OPJIT_OK)
+        status = opjit_fe_compile_dynamic(dynamic, options, &key, out_kernel, error);
+    opjit_rt_bytes_free(&key);
+    return status;
+}
+
 opjit_status opjit_compile_dynamic(opjit_context *context, const opjit_dim *dims, uint32_t dim_count,
-                                   opjit_describe_fn describe, void *user, const opjit_compile_options *options,
+                                   opjit_describe_fn describe_fn, void *user, const opjit_compile_options *options,
                                    opjit_kernel **out_kernel, opjit_error *error)
 {
-    fe_dynamic dynamic = { context, dims, dim_count, describe, user, .binds = false };
-    rt_bytes key;
-    opjit_status status;
+    fe_dynamic dynamic = {
+        .context = context, .dims = dims, .dim_count = dim_count, .describe = describe_fn, .user = user
+    };
 
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
         return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
-    if (context == NULL || dims == NULL || describe == NULL)
-        return opjit_rt_refuse_null(error, context == NULL ? "context" : dims == NULL ? "dims" : "describe");
-    if (dim_count < 1 || dim_count > OPJIT_MAX_DIMS)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{dim_count}: {%u}, must be 1 to %u",
-                               dim_count, OPJIT_MAX_DIMS);
-    for (uint32_t d = 0; d < dim_count; d++)
-        TRY(check_dim(&dims[d], d, error));
-    opjit_rt_bytes_init(&key, &context->core->allocator);
-    status = put_key(&dynamic, &key, error);
-    if (status == OPJIT_OK)
-        status = opjit_fe_compile_dynamic(&dynamic, options, &key, out_kernel, error);
-    opjit_rt_bytes_free(&key);
-    return status;
+    if (context == NULL || describe_fn == NULL)
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "describe");
+    return compile(&dynamic, options, out_kernel, error);
+}
+
+opjit_status opjit_graph_compile_dynamic(opjit_context *context, const opjit_dim *dims, uint32_t dim_count,
+                                         opjit_build_fn build, void *user, const opjit_compile_options *options,
+                                         opjit_kernel **out_kernel, opjit_error *error)
+{
+    fe_dynamic dynamic = { .context = context, .dims = dims, .dim_count = dim_count, .build = build, .user = user };
+
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return opjit_rt_refuse_null(error, "out_kernel");
+    *out_kernel = NULL;
+    if (context == NULL || build == NULL)
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "build");
+    return compile(&dynamic, options, out_kernel, error);
 }

@@ -8,8 +8,6 @@
 
 /* Tensors of one array field; a count beyond it is an uninitialised field and no operator. */
 #define TENSORS_MAX 1024u
-/* Numbers of one array field, likewise. */
-#define NUMBERS_MAX 65536u
 
 static const void *field_at(const void *desc, const op_field *field)
 {
@@ -182,9 +180,9 @@ opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, co
     if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {NULL}, must be an array of %u", def->name,
                                field->name, count);
-    if (given != NULL && count > NUMBERS_MAX)
+    if (given != NULL && count > FE_NUMBERS_MAX)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: an array of {%u}, must be at most %u",
-                               def->name, field->name, count, NUMBERS_MAX);
+                               def->name, field->name, count, FE_NUMBERS_MAX);
     return OPJIT_OK;
 }
 
@@ -197,6 +195,9 @@ static opjit_status take_numbers(walk *w, const op_field *field)
 
     TRY(opjit_fe_check_numbers(w->op->def, field, given, count, w->error));
     TRY(copy_array(w, given, count, sizeof(uint32_t), &copy));
+    for (uint32_t i = 0; field->kind == OP_UINTS && copy != NULL && i < count; i++)
+        if (fe_is_symbol(((const uint32_t *)copy)[i]))
+            return opjit_fe_refuse_symbol(w->op->def->name, field->name, i, ((const uint32_t *)copy)[i], w->error);
     write_pointer(w->op->desc, field, copy);
     return OPJIT_OK;
 }

@@ -61,6 +61,10 @@ static opjit_status resolve_sizes(const place *at, const DML_BUFFER_TENSOR_DESC 
         if (t->sizes[i] == 0)
             return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Sizes[%u]}: {0}, must be at least 1",
                                    at->op, at->tensor, i);
+        if (fe_is_symbol(d->Sizes[i])) {
+            snprintf(text, sizeof text, "%.80s.Sizes", at->tensor);
+            return opjit_fe_refuse_symbol(at->op, text, i, d->Sizes[i], at->error);
+        }
         t->elements *= t->sizes[i]; /* both factors are below 2^32 */
         if (t->elements > ELEMENTS_MAX)
             return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,

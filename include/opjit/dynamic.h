@@ -18,11 +18,15 @@
  * A call with any sizes within the bounds gives the bits of the kernel that is compiled for just these, and costs no
  * compile.  The kernel is made of the graph's descriptions for a dozen sizes around the typical ones: their loops have
  * to be the same, and every number in them has to follow from the dimensions.  Where that can't be, the graph is
- * refused, and its sizes are compiled one by one. */
+ * refused, and its sizes are compiled one by one.
+ *
+ * A graph is described by a function of yours, as a DML_GRAPH_DESC (opjit_compile_dynamic) or with the builder
+ * (opjit_graph_compile_dynamic), or by descriptors in which OPJIT_DIM(k) stands for a size
+ * (opjit_compile_dynamic_desc). */
 #ifndef OPJIT_DYNAMIC_H
 #define OPJIT_DYNAMIC_H
 
-#include <opjit/opjit.h>
+#include <opjit/graph.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +56,34 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_dynamic(opjit_context *cont
                                                              uint32_t dim_count, opjit_describe_fn describe, void *user,
                                                              const opjit_compile_options *options,
                                                              opjit_kernel **out_kernel, opjit_error *error);
+
+/* Builds the graph for these sizes, in *out_graph, under the same rules; the caller keeps it until the next call, or
+ * until opjit_graph_compile_dynamic returns.  [calling thread, 0.1] */
+typedef opjit_status (*opjit_build_fn)(void *user, const uint64_t *dims, opjit_graph **out_graph, opjit_error *error);
+
+/* The same as opjit_compile_dynamic with a graph of the builder, whose names of inputs and outputs are the kernel's.
+ * With OPJIT_COMPILE_BORROW_CONSTANTS, constants stay where the graph of the last call of build has them, which is for
+ * the largest sizes.  Errors: those, and of opjit_graph_compile.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_compile_dynamic(opjit_context *context, const opjit_dim *dims,
+                                                                   uint32_t dim_count, opjit_build_fn build, void *user,
+                                                                   const opjit_compile_options *options,
+                                                                   opjit_kernel **out_kernel, opjit_error *error);
+
+/* In descriptors, the size of dimension k: in Sizes of tensors, and in arrays of unsigned numbers, such as a slice's
+ * sizes.  Strides that follow from it are left NULL, and TotalTensorSizeInBytes is not looked at beside it.  There are
+ * no sums or products of dimensions; a graph that needs them is described by a function.  No tensor's size is this
+ * number: it is refused wherever dimensions are not given. */
+#define OPJIT_DIM(k) (0xfffffff0u | (k))
+
+/* The same as opjit_compile_dynamic with a graph whose operators are described with OPJIT_DIM.  operators has an entry
+ * for each of desc's nodes, in their order, and may be NULL: where one is not NULL, the node is this operator, and its
+ * own Operator is not looked at.  Both are borrowed until the function returns.
+ * Errors: those, and of opjit_operator_create for some sizes within the bounds.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_dynamic_desc(opjit_context *context, const opjit_dim *dims,
+                                                                  uint32_t dim_count, const DML_GRAPH_DESC *desc,
+                                                                  const DML_OPERATOR_DESC *const *operators,
+                                                                  const opjit_compile_options *options,
+                                                                  opjit_kernel **out_kernel, opjit_error *error);
 
 #ifdef __cplusplus
 }
