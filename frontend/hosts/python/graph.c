@@ -190,6 +190,31 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
     return dtype != NULL && shape != NULL ? Py_BuildValue("(NN)", dtype, shape) : NULL;
 }
 
+uint32_t host_graph_ports(const host_graph *graph)
+{
+    return graph->model != NULL ? opjit_model_input_count(graph->model) + opjit_model_output_count(graph->model)
+                                : graph->declared_count;
+}
+
+void host_graph_port(const host_graph *graph, uint32_t index, host_shape *out)
+{
+    const uint32_t inputs = opjit_model_input_count(graph->model);
+    opjit_model_port port = OPJIT_MODEL_PORT_INIT;
+    memset(out, 0, sizeof *out);
+    if (graph->model == NULL) {
+        out->rank = graph->declared[index].type.rank;
+        for (uint32_t d = 0; d < 8; d++)
+            out->sizes[d] = graph->declared[index].type.sizes[d];
+        return;
+    }
+    if ((index < inputs ? opjit_model_get_input(graph->model, index, &port, NULL)
+                        : opjit_model_get_output(graph->model, index - inputs, &port, NULL)) != OPJIT_OK)
+        return; /* there is no other reason than a wrong index */
+    out->rank = port.rank;
+    for (uint32_t d = 0; d < 8; d++)
+        out->sizes[d] = (int64_t)port.sizes[d];
+}
+
 /* --- views -------------------------------------------------------------------------------------------------------- */
 typedef opjit_tensor view_fn(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *numbers);
 
@@ -263,7 +288,7 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
 }
 
 /* --- compiling ---------------------------------------------------------------------------------------------------- */
-static int read_level(const char *text, opjit_level *out)
+int host_read_level(const char *text, opjit_level *out)
 {
     static const char *const names[] = { "auto", "quick", "peak" };
     for (int i = 0; i < 3; i++)
@@ -291,7 +316,7 @@ static PyObject *graph_compile(PyObject *self, PyObject *args)
     PyObject *result;
     if (graph == NULL ||
         !PyArg_ParseTuple(args, "spI|z#z", &level, &interpret, &threads, &image, &bytes, &options.target) ||
-        read_level(level, &options.level) != 0)
+        host_read_level(level, &options.level) != 0)
         return NULL;
     executor = host_executor(graph->state, threads);
     if (PyErr_Occurred())
@@ -328,7 +353,7 @@ static PyObject *graph_explain(PyObject *self, PyObject *args)
     const char *level;
     PyObject *stages;
     opjit_error error;
-    if (graph == NULL || !PyArg_ParseTuple(args, "s", &level) || read_level(level, &options.level) != 0)
+    if (graph == NULL || !PyArg_ParseTuple(args, "s", &level) || host_read_level(level, &options.level) != 0)
         return NULL;
     stages = PyList_New(0);
     if (stages == NULL)
@@ -420,7 +445,7 @@ static PyObject *graph_artifact(PyObject *self, PyObject *args)
     PyObject *result = NULL;
     size_t i = 0;
     if (graph == NULL || !PyArg_ParseTuple(args, "sss", &kind, &level, &options.name) ||
-        read_level(level, &options.level) != 0)
+        host_read_level(level, &options.level) != 0)
         return NULL;
     while (i < sizeof kinds / sizeof *kinds && strcmp(kinds[i].name, kind) != 0)
         i++;

@@ -8,6 +8,7 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <opjit/dynamic.h>
 #include <opjit/graph.h>
 #include <opjit/model.h>
 #include <opjit/reflect.h>
@@ -57,6 +58,29 @@ typedef struct host_graph {
     bool busy;       /* somebody compiles it without the GIL */
 } host_graph;
 
+/* A product of up to two dimensions: 1 + their numbers; 0: none. */
+typedef struct host_term {
+    uint8_t a, b;
+    int64_t factor;
+} host_term;
+/* A size of an array of a kernel with dynamic dimensions: base and two products. */
+typedef struct host_form {
+    int64_t base;
+    host_term terms[2]; /* of factor 0: there is none */
+} host_form;
+typedef struct host_forms {
+    host_form sizes[8];
+} host_forms;
+/* Where a dimension is the size of an input. */
+typedef struct host_source {
+    bool is_set;
+    uint32_t input, axis;
+} host_source;
+typedef struct host_shape {
+    uint32_t rank;
+    int64_t sizes[8];
+} host_shape;
+
 typedef PyObject *(*host_call_fn)(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
 /* A compiled kernel as a callable. */
 typedef struct host_kernel {
@@ -71,6 +95,11 @@ typedef struct host_kernel {
     host_port *ports;   /* inputs, then outputs */
     int64_t xla_handle; /* what XLA calls it; 0: nothing yet (xla.c) */
     PyObject **shapes;  /* of the outputs: (shape, dtype); NULL: not asked for yet */
+    uint32_t *rows;     /* of the ports: their numbers among the graph's (host_graph_port) */
+    uint32_t dims;      /* dynamic dimensions; the rest is only there if there are any */
+    uint64_t lo[OPJIT_MAX_DIMS];
+    host_source sources[OPJIT_MAX_DIMS];
+    host_forms *forms; /* of the ports */
 } host_kernel;
 static inline host_kernel *host_kernel_of(PyObject *self)
 {
@@ -130,6 +159,22 @@ void host_array_drop(host_array *array);
 
 /* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */
 PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor);
+/* The shape is this one, packed. */
+void host_reshape_port(host_port *port, uint32_t rank, const uint64_t *sizes);
+/* Inputs and outputs of a graph as they were declared, or of its model, and one of them. */
+uint32_t host_graph_ports(const host_graph *graph);
+void host_graph_port(const host_graph *graph, uint32_t index, host_shape *out);
+int host_read_level(const char *text, opjit_level *out);
+
+/* compile_dynamic(function, ranges, level, interpret, threads, borrow) -> Kernel (dynamic.c, as the next ones). */
+PyObject *host_compile_dynamic(PyObject *module, PyObject *args);
+/* The dimensions of a call: of its inputs, or given by name; -1: an exception is set. */
+int host_dynamic_dims(const host_kernel *k, const host_array *arrays, PyObject *given, uint64_t *dims);
+/* What arrays have to be for these dimensions; -1: these are out of bounds, and an exception is set. */
+int host_dynamic_ports(const host_kernel *k, const uint64_t *dims, host_port *ports);
+/* A tuple of numbers and texts. */
+PyObject *host_dynamic_shape(const host_kernel *k, uint32_t port);
+PyObject *host_dynamic_ranges(const host_kernel *k);
 extern PyMethodDef host_kernel_methods[];
 extern PyGetSetDef host_kernel_fields[];
 PyObject *host_kernel_repr(PyObject *self);

@@ -26,13 +26,16 @@ static int import_numpy(host_state *state)
     return state->numpy_empty != NULL ? 0 : -1;
 }
 
-/* The shape of an output and its type as NumPy has it: the arguments of numpy.empty; borrowed. */
-static PyObject *shape_of(host_kernel *k, uint32_t output)
+/* The shape of an output and its type as NumPy has it: the arguments of numpy.empty. */
+static PyObject *shape_of(host_kernel *k, uint32_t output, const host_port *port)
 {
-    const host_port *const port = &k->ports[k->inputs + output];
     PyObject *name, *dtype, *shape;
+    if (k->shapes[output] != NULL && k->dims != 0) {
+        shape = host_numbers(port->rank, port->sizes);
+        return shape != NULL ? Py_BuildValue("(NO)", shape, PyTuple_GetItem(k->shapes[output], 1)) : NULL;
+    }
     if (k->shapes[output] != NULL)
-        return k->shapes[output];
+        return Py_NewRef(k->shapes[output]);
     if (k->state->numpy_empty == NULL && import_numpy(k->state) != 0)
         return NULL;
     name = port->takes_bool ? PyUnicode_FromString("bool") : host_type_text(port->dtype);
@@ -43,21 +46,24 @@ static PyObject *shape_of(host_kernel *k, uint32_t output)
     Py_XDECREF(name);
     Py_XDECREF(dtype);
     Py_XDECREF(shape);
-    return k->shapes[output];
+    return Py_XNewRef(k->shapes[output]);
 }
 
 /* A new array for the output: NumPy's, unless the first array is of another library that makes its own. */
-static PyObject *make_result(host_kernel *k, uint32_t output, PyObject *first)
+static PyObject *make_result(host_kernel *k, uint32_t output, const host_port *port, PyObject *first)
 {
-    PyObject *const row = shape_of(k, output);
+    PyObject *const row = shape_of(k, output, port);
     PyObject *module, *result;
     if (row == NULL)
         return NULL;
-    if (first == NULL || PyObject_CheckBuffer(first))
-        return PyObject_Call(k->state->numpy_empty, row, NULL);
-    module = PyImport_ImportModule("opjit._arrays");
-    result = module != NULL ? PyObject_CallMethod(module, "empty", "OO", first, row) : NULL;
-    Py_XDECREF(module);
+    if (first == NULL || PyObject_CheckBuffer(first)) {
+        result = PyObject_Call(k->state->numpy_empty, row, NULL);
+    } else {
+        module = PyImport_ImportModule("opjit._arrays");
+        result = module != NULL ? PyObject_CallMethod(module, "empty", "OO", first, row) : NULL;
+        Py_XDECREF(module);
+    }
+    Py_DECREF(row);
     return result;
 }
 
@@ -66,6 +72,10 @@ typedef struct call_args {
     PyObject **objects; /* borrowed; NULL: to be made */
     host_array *arrays;
     opjit_binding *bindings;
+    const host_port *ports;
+    host_port *own;   /* room for ports, where they follow from dimensions; NULL: they don't */
+    PyObject *given;  /* dims=; borrowed; NULL: not given */
+    uint64_t dims[OPJIT_MAX_DIMS];
     uint32_t taken; /* of the arrays */
 } call_args;
 
@@ -91,8 +101,9 @@ static int read_out(host_kernel *k, PyObject *out, PyObject **objects)
     return 0;
 }
 
-static int read_keyword(host_kernel *k, PyObject *name, PyObject *value, PyObject **objects)
+static int read_keyword(host_kernel *k, PyObject *name, PyObject *value, call_args *c)
 {
+    PyObject **const objects = c->objects;
     if (name == k->state->str_out || PyUnicode_CompareWithASCIIString(name, "out") == 0)
         return read_out(k, value, objects);
     for (uint32_t i = 0; i < k->inputs; i++) {
@@ -110,12 +121,17 @@ static int read_keyword(host_kernel *k, PyObject *name, PyObject *value, PyObjec
             return 0;
         }
     }
+    if (k->dims != 0 && PyUnicode_CompareWithASCIIString(name, "dims") == 0) {
+        c->given = value;
+        return 0;
+    }
     PyErr_Format(PyExc_TypeError, "there is no input %R", name);
     return -1;
 }
 
-static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, PyObject *names, PyObject **objects)
+static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, PyObject *names, call_args *c)
 {
+    PyObject **const objects = c->objects;
     const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
     if (count > k->inputs) {
         PyErr_Format(PyExc_TypeError, "%zu arrays given, the kernel takes %u; results go to out=", count, k->inputs);
@@ -126,7 +142,7 @@ static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, P
     for (size_t i = count; i < k->inputs + k->outputs; i++)
         objects[i] = NULL;
     for (Py_ssize_t i = 0; i < named; i++)
-        if (read_keyword(k, PyTuple_GetItem(names, i), args[count + (size_t)i], objects) != 0)
+        if (read_keyword(k, PyTuple_GetItem(names, i), args[count + (size_t)i], c) != 0)
             return -1;
     for (uint32_t i = 0; i < k->inputs; i++)
         if (objects[i] == NULL) {
@@ -139,13 +155,16 @@ static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, P
 
 static int take_array(host_kernel *k, call_args *c, uint32_t index)
 {
-    const host_port *const port = &k->ports[index];
-    host_array *const array = &c->arrays[index];
-    opjit_error error;
-    const int status = host_array_take(k->state, c->objects[index], index, array);
+    const int status = host_array_take(k->state, c->objects[index], index, &c->arrays[index]);
     c->taken++;
-    if (status != 0)
-        return -1;
+    return status;
+}
+
+static int check_array(host_kernel *k, call_args *c, uint32_t index)
+{
+    const host_port *const port = &c->ports[index];
+    const host_array *const array = &c->arrays[index];
+    opjit_error error;
     if (!opjit_host_fits(port, &array->tensor, array->read_only)) {
         (void)opjit_host_check(port, index, &array->tensor, array->read_only, array->type, &error);
         host_raise(k->state, &error);
@@ -155,6 +174,16 @@ static int take_array(host_kernel *k, call_args *c, uint32_t index)
     return 0;
 }
 
+/* Dimensions, and what follows from them. */
+static int find_ports(host_kernel *k, call_args *c)
+{
+    c->ports = k->ports;
+    if (k->dims == 0)
+        return 0;
+    c->ports = c->own;
+    return host_dynamic_dims(k, c->arrays, c->given, c->dims) == 0 ? host_dynamic_ports(k, c->dims, c->own) : -1;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec time;
@@ -162,22 +191,24 @@ static uint64_t now_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static int run(host_kernel *k, const opjit_binding *bindings)
+static int run(host_kernel *k, const call_args *c)
 {
     opjit_call call = OPJIT_CALL_INIT;
     opjit_status status;
     opjit_error error;
     call.binding_count = k->inputs + k->outputs;
-    call.bindings = bindings;
+    call.bindings = c->bindings;
+    call.dims = k->dims != 0 ? c->dims : NULL;
+    call.dim_count = k->dims;
     call.executor = k->executor;
     if (k->keeps_gil) {
         status = opjit_kernel_call(k->kernel, &call, &error);
-    } else { /* a call takes as long as the next one: shapes are fixed */
+    } else { /* a call takes as long as the next one where shapes are fixed */
         uint64_t time;
         Py_BEGIN_ALLOW_THREADS time = now_ns();
         status = opjit_kernel_call(k->kernel, &call, &error);
         time = now_ns() - time;
-        Py_END_ALLOW_THREADS k->keeps_gil = status == OPJIT_OK && time < SHORT_CALL_NS;
+        Py_END_ALLOW_THREADS k->keeps_gil = status == OPJIT_OK && k->dims == 0 && time < SHORT_CALL_NS;
     }
     if (status == OPJIT_OK)
         return 0;
@@ -205,16 +236,23 @@ static PyObject *call_with(host_kernel *k, call_args *c, PyObject *const *args, 
     const uint32_t total = k->inputs + k->outputs;
     PyObject *result = NULL;
     uint32_t made = 0; /* outputs that are new references: all of them, or none */
-    int status = read_arguments(k, args, count, names, c->objects);
+    int status = read_arguments(k, args, count, names, c);
+    for (uint32_t i = 0; i < k->inputs && status == 0; i++)
+        status = take_array(k, c, i);
+    if (status == 0)
+        status = find_ports(k, c);
     for (uint32_t i = 0; i < k->outputs && status == 0; i++)
         if (c->objects[k->inputs + i] == NULL) {
-            c->objects[k->inputs + i] = make_result(k, i, k->inputs > 0 ? c->objects[0] : NULL);
+            const host_port *const port = &c->ports[k->inputs + i];
+            c->objects[k->inputs + i] = make_result(k, i, port, k->inputs > 0 ? c->objects[0] : NULL);
             status = c->objects[k->inputs + i] != NULL ? 0 : -1;
             made += status == 0;
         }
-    for (uint32_t i = 0; i < total && status == 0; i++)
+    for (uint32_t i = k->inputs; i < total && status == 0; i++)
         status = take_array(k, c, i);
-    if (status == 0 && run(k, c->bindings) == 0)
+    for (uint32_t i = 0; i < total && status == 0; i++)
+        status = check_array(k, c, i);
+    if (status == 0 && run(k, c) == 0)
         result = results_of(k, c->objects);
     for (uint32_t i = 0; i < c->taken; i++)
         host_array_drop(&c->arrays[i]);
@@ -228,11 +266,13 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count
     host_kernel *const k = host_kernel_of(self);
     const uint32_t total = k->inputs + k->outputs;
     PyObject *result;
-    call_args c = { NULL, NULL, NULL, 0 };
+    call_args c = { .taken = 0 };
     if (total <= CALL_ARRAYS) {
         PyObject *objects[CALL_ARRAYS];
         host_array arrays[CALL_ARRAYS];
         opjit_binding bindings[CALL_ARRAYS];
+        host_port ports[CALL_ARRAYS];
+        c.own = ports;
         c.objects = objects;
         c.arrays = arrays;
         c.bindings = bindings;
@@ -241,13 +281,15 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count
     c.objects = PyMem_Malloc(total * sizeof *c.objects);
     c.arrays = PyMem_Malloc(total * sizeof *c.arrays);
     c.bindings = PyMem_Malloc(total * sizeof *c.bindings);
-    if (c.objects != NULL && c.arrays != NULL && c.bindings != NULL)
+    c.own = k->dims != 0 ? PyMem_Malloc(total * sizeof *c.own) : NULL;
+    if (c.objects != NULL && c.arrays != NULL && c.bindings != NULL && (k->dims == 0 || c.own != NULL))
         result = call_with(k, &c, args, count & COUNT_MASK, names);
     else
         result = PyErr_NoMemory();
     PyMem_Free(c.objects);
     PyMem_Free(c.arrays);
     PyMem_Free(c.bindings);
+    PyMem_Free(c.own);
     return result;
 }
 
@@ -262,13 +304,14 @@ static void kernel_dealloc(PyObject *self)
         Py_XDECREF(k->shapes[i]);
     PyMem_Free(k->shapes);
     PyMem_Free(k->ports);
+    PyMem_Free(k->rows);
+    PyMem_Free(k->forms);
     Py_XDECREF((PyObject *)k->graph);
     release(self);
     Py_DECREF(type);
 }
 
-/* The shape is this one, packed. */
-static void reshape_port(host_port *port, uint32_t rank, const uint64_t *sizes)
+void host_reshape_port(host_port *port, uint32_t rank, const uint64_t *sizes)
 {
     uint64_t packed = 1;
     port->rank = rank;
@@ -289,8 +332,9 @@ static void ports_of_model(host_kernel *k, const opjit_model *model)
         if (status == OPJIT_OK && port.binding >= 0 && (uint32_t)port.binding < k->inputs + k->outputs) {
             host_port *const to = &k->ports[port.binding];
             to->name = port.name;
+            k->rows[port.binding] = i;
             to->takes_bool = to->is_output ? port.is_bool != 0 : to->takes_bool;
-            reshape_port(to, port.rank, port.sizes);
+            host_reshape_port(to, port.rank, port.sizes);
         }
     }
 }
@@ -310,7 +354,8 @@ static void ports_of_graph(host_kernel *k, const host_graph *graph)
             continue; /* nothing reads it */
         for (uint32_t d = 0; d < 8; d++)
             sizes[d] = row->type.sizes[d];
-        reshape_port(&k->ports[(*at)++], row->type.rank, sizes);
+        k->rows[*at] = i;
+        host_reshape_port(&k->ports[(*at)++], row->type.rank, sizes);
     }
 }
 
@@ -334,7 +379,10 @@ PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *g
     } else {
         k->ports = PyMem_Calloc((size_t)info.inputs + info.outputs + 1, sizeof *k->ports);
         k->shapes = PyMem_Calloc((size_t)info.outputs + 1, sizeof *k->shapes);
-        if (k->ports != NULL && k->shapes != NULL) {
+        k->rows = PyMem_Calloc((size_t)info.inputs + info.outputs + 1, sizeof *k->rows);
+        for (uint32_t d = 0; d < info.dim_count; d++)
+            k->lo[d] = (uint64_t)info.dims[d].lo;
+        if (k->ports != NULL && k->shapes != NULL && k->rows != NULL) {
             k->inputs = info.inputs;
             k->outputs = info.outputs;
             for (uint32_t i = 0; i < info.inputs + info.outputs; i++)

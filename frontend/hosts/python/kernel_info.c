@@ -11,7 +11,8 @@ static PyObject *describe(const host_kernel *k, uint32_t begin, uint32_t count)
         const host_port *const port = &k->ports[begin + i];
         PyObject *const dtype =
             port->takes_bool && port->is_output ? PyUnicode_FromString("bool") : host_type_text(port->dtype);
-        PyObject *const shape = host_numbers(port->rank, port->sizes);
+        PyObject *const shape =
+            k->dims != 0 ? host_dynamic_shape(k, begin + i) : host_numbers(port->rank, port->sizes);
         PyObject *const row = dtype != NULL && shape != NULL ? Py_BuildValue("(zNN)", port->name, dtype, shape) : NULL;
         if (row == NULL || PyTuple_SetItem(rows, (Py_ssize_t)i, row) < 0) {
             Py_DECREF(rows);
@@ -37,6 +38,12 @@ static PyObject *get_graph(PyObject *self, void *unused)
 {
     (void)unused;
     return Py_NewRef((PyObject *)host_kernel_of(self)->graph);
+}
+
+static PyObject *get_dims(PyObject *self, void *unused)
+{
+    (void)unused;
+    return host_dynamic_ranges(host_kernel_of(self));
 }
 
 static PyObject *get_info(PyObject *self, void *unused)
@@ -67,13 +74,15 @@ static PyObject *show(PyObject *self, const char *what)
 
 static PyObject *get_text(PyObject *self, void *what)
 {
+    if (host_kernel_of(self)->dims != 0) /* its graph is one of those that it was made of */
+        return PyErr_SetString(PyExc_ValueError, "there is no text of a kernel with dynamic dimensions"), NULL;
     return show(self, what);
 }
 
 static PyObject *kernel_explain(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return show(self, "explain");
+    return get_text(self, "explain");
 }
 
 static PyObject *kernel_svg(PyObject *self, PyObject *unused)
@@ -110,6 +119,10 @@ static PyObject *kernel_state(PyObject *self, PyObject *unused)
 
 static PyObject *kernel_reduce(PyObject *self, PyObject *unused)
 {
+    if (host_kernel_of(self)->dims != 0)
+        return PyErr_SetString(PyExc_TypeError, "a kernel with dynamic dimensions can't be pickled: it was made by a "
+                                                "function; compile it where it is called"),
+               NULL;
     PyObject *const module = PyImport_ImportModule("opjit._pickle");
     PyObject *const result = module != NULL ? PyObject_CallMethod(module, "reduce_kernel", "O", self) : NULL;
     (void)unused;
@@ -140,6 +153,7 @@ PyMethodDef host_kernel_methods[] = {
 PyGetSetDef host_kernel_fields[] = {
     { "inputs", get_inputs, NULL, "((name, dtype, shape), ...): the arrays of a call, in order", NULL },
     { "outputs", get_outputs, NULL, "((name, dtype, shape), ...): its results", NULL },
+    { "dims", get_dims, NULL, "{name: (least, largest)}: its dynamic dimensions", NULL },
     { "graph", get_graph, NULL, "The graph that it was compiled from", NULL },
     { "info", get_info, NULL, "{\"name\": ..., \"target\": ...}: what opjit_kernel_info says", NULL },
     { "ir", get_text, NULL, "opjit's IR as it goes to code generation", "ir" },

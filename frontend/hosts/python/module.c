@@ -225,6 +225,8 @@ static PyMethodDef functions[] = {
       "operators() -> ((name, formula, flags, ((field, kind, flags, values), ...)), ...): opjit/reflect.h's tables." },
     { "runs_here", module_runs_here, METH_O, "runs_here(target): opjit.Error says what this CPU lacks." },
     { "threads", module_threads, METH_NOARGS, "threads() -> what kernels of this process use, or None: no pool yet" },
+    { "compile_dynamic", host_compile_dynamic, METH_VARARGS,
+      "compile_dynamic(function, ((name, lo, hi, typical), ...), level, interpret, threads, borrow) -> Kernel" },
     { "xla_handler", host_xla_handler, METH_NOARGS, "xla_handler() -> capsule: the function that XLA calls" },
     { NULL, NULL, 0, NULL }
 };

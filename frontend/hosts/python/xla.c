@@ -56,6 +56,8 @@ PyObject *host_kernel_xla(PyObject *self, PyObject *unused)
 {
     host_kernel *const k = host_kernel_of(self);
     (void)unused;
+    if (k->dims != 0)
+        return PyErr_SetString(PyExc_ValueError, "XLA's programs call no kernels with dynamic dimensions"), NULL;
     if (k->xla_handle == 0 && add_kernel(k) != 0)
         return NULL;
     return PyLong_FromLongLong(k->xla_handle);
@@ -214,6 +216,8 @@ static int describe(host_state *state, PyObject *dtype, PyObject *shape, int64_t
 PyObject *host_kernel_check(PyObject *self, PyObject *arrays)
 {
     host_kernel *const k = host_kernel_of(self);
+    if (k->dims != 0)
+        return host_kernel_xla(self, NULL); /* says why not */
     if (!PyTuple_Check(arrays) || PyTuple_Size(arrays) != (Py_ssize_t)k->inputs)
         return PyErr_Format(PyExc_TypeError, "%zd arrays given, the kernel takes %u", PyObject_Size(arrays), k->inputs);
     for (uint32_t i = 0; i < k->inputs; i++) {

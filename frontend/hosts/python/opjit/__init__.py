@@ -33,19 +33,57 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
     """A kernel of a tensor, of a list of tensors, of a dictionary of them by name, or of an .onnx model (a path, or its
     bytes).  level: "quick" to compile, or "peak" of the code's speed.  threads: that a call uses, 0 for each core.
     Of a model: dims={"batch": 1} for dimensions that it only names, shapes={"x": (1, 3)} for inputs as a whole,
-    values={"n": array} for inputs that are constants."""
+    values={"n": array} for inputs that are constants.
+    dims={"n": (1, 4096, 512)}: one kernel for all sizes from 1 to 4096, 512 being a typical one, of a model or of a
+    function that takes sizes by name and gives tensors."""
+    ranges = {name: _range(name, size) for name, size in (dims or {}).items() if not isinstance(size, int)}
     if isinstance(what, (str, bytes, _os.PathLike)):
         constants = {name: _content(array) for name, array in (values or {}).items()}
-        core = _opjit.Graph(what, dims=dict(dims or {}), shapes=dict(shapes or {}), values=constants)
-        return core.compile(level, interpret, threads)
+        known = {name: size for name, size in (dims or {}).items() if name not in ranges}
+
+        def read(*sizes):
+            return _opjit.Graph(what, dims={**known, **dict(zip(ranges, sizes))}, shapes=dict(shapes or {}),
+                                values=constants)
+        if ranges:
+            return _opjit.compile_dynamic(read, _rows(ranges), level, interpret, threads, True)
+        return read().compile(level, interpret, threads)
+    if callable(what) and not isinstance(what, _Deferred):
+        if len(ranges) != len(dims or {}) or not ranges or shapes or values:
+            raise TypeError("a function is compiled with dims={name: (least, largest, typical)} alone")
+
+        def build(*sizes):
+            graph, outputs = _outputs(what(**dict(zip(ranges, sizes))))
+            return graph._built(outputs)
+        return _opjit.compile_dynamic(build, _rows(ranges), level, interpret, threads, False)
     if dims or shapes or values:
-        raise TypeError("dims, shapes and values are for models")
+        raise TypeError("dims, shapes and values are for models, and dims for functions")
+    graph, outputs = _outputs(what)
+    return graph._built(outputs).compile(level, interpret, threads)
+
+
+def _outputs(what):
+    """The graph, and [(name, tensor), ...]."""
     if isinstance(what, dict):
         outputs = list(what.items())
     else:
         outputs = [(None, t) for t in (what if isinstance(what, (list, tuple)) else [what])]
     graph = _graph_of([t for _, t in outputs])
-    return graph._compile([(n, _tensor(graph, t)) for n, t in outputs], level, interpret, threads)
+    return graph, [(n, _tensor(graph, t)) for n, t in outputs]
+
+
+def _range(name, size):
+    """(least, largest, typical); without a typical size the middle."""
+    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3) or not all(isinstance(n, int) for n in size):
+        raise TypeError(f"dims[{name!r}]: a size, or (least, largest, typical) is needed")
+    return tuple(size) if len(size) == 3 else (*size, (size[0] + size[1]) // 2)
+
+
+def _rows(ranges):
+    for name, numbers in ranges.items():
+        for n in numbers:
+            if n < 0:
+                raise ValueError(f"dims[{name!r}]: {n}, must be at least 1")
+    return tuple((name, *numbers) for name, numbers in ranges.items())
 
 
 # --- generated tensors ------------------------------------------------------------------------------------------------

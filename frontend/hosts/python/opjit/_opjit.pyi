@@ -14,8 +14,9 @@ class Error(ValueError):
 
 class Kernel:
     """A compiled kernel.  kernel(a, b, out=y) runs it on arrays of anybody's, without copies."""
-    inputs: tuple[tuple[str, str, tuple[int, ...]], ...]
-    outputs: tuple[tuple[str, str, tuple[int, ...]], ...]
+    inputs: tuple[tuple[str, str, tuple[Any, ...]], ...]
+    outputs: tuple[tuple[str, str, tuple[Any, ...]], ...]
+    dims: dict[str, tuple[int, int]]
     graph: Graph
     info: dict[str, Any]
     ir: str
@@ -49,6 +50,8 @@ class Graph:
     def nodes(self) -> list[tuple[str, list[int]]]: ...
     def artifact(self, kind: str, level: str, name: str, /) -> bytes: ...
 
+def compile_dynamic(function: Any, ranges: tuple[tuple[str, int, int, int], ...], level: str, interpret: bool,
+                    threads: int, borrow: bool, /) -> Kernel: ...
 def operators() -> tuple[tuple[str, str, int, tuple[tuple[str, int, int, tuple[str, ...]], ...]], ...]: ...
 def runs_here(target: str, /) -> None: ...
 def threads() -> int | None: ...

@@ -5,7 +5,7 @@
 def text(kernel):
     """The repr of a kernel."""
     def ports(rows):
-        return ", ".join(f"{name}: {dtype} {list(shape)}" for name, dtype, shape in rows)
+        return ", ".join(f"{name}: {dtype} [{', '.join(map(str, shape))}]" for name, dtype, shape in rows)
     return f"opjit.Kernel({ports(kernel.inputs)} -> {ports(kernel.outputs)})"
 
 
@@ -81,6 +81,8 @@ def filled(kernel):
     try:
         import numpy
     except ImportError:
+        return None
+    if kernel.dims:
         return None
     size = sum(numpy.dtype(t).itemsize * int(numpy.prod(s, dtype=object)) for _, t, s in kernel.inputs + kernel.outputs)
     if size > _BYTES or not kernel.outputs:

@@ -57,7 +57,7 @@ class Graph:
         outputs = self._outputs and [(name, numbers[handle]) for name, handle in self._outputs]
         return _copy_graph, (self._core.steps(), frozenset(self._inputs), outputs)
 
-    def _compile(self, outputs, level, interpret, threads):
+    def _built(self, outputs):
         row = [(name, tensor._handle) for name, tensor in outputs]
         if self._outputs is None:
             for name, handle in row:
@@ -65,7 +65,7 @@ class Graph:
             self._outputs = row
         elif self._outputs != row:
             raise ValueError("the graph was compiled with other outputs: make another graph for these")
-        return self._core.compile(level, interpret, threads)
+        return self._core
 
 
 def _copy_graph(steps, inputs, outputs):
