@@ -156,6 +156,11 @@ static opjit_status add_onnx(compiler *c, cli_onnx *m)
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
     const DML_GRAPH_DESC *desc;
     TRY(opjit_cli_onnx_open(c->options, m->path, c->context, m));
+    if (m->range_count != 0)
+        return opjit_rt_error_set(&m->error, OPJIT_UNSUPPORTED,
+                                  "--dim %.80s=%llu..%llu: what is compiled ahead of time has one size, --dim %.80s=N",
+                                  m->ranges[0].name, (unsigned long long)m->ranges[0].lo,
+                                  (unsigned long long)m->ranges[0].hi, m->ranges[0].name);
     TRY(opjit_cli_symbol(NULL, name, strlen(name) - strlen(".onnx"), c->symbol, &m->error));
     TRY(remember(c, m->path, name, &m->error, index));
     TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));

@@ -300,6 +300,7 @@ static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_byt
     TRY(opjit_cli_onnx_open(options, options->arguments[0], NULL, m));
     TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
     opjit_rt_bytes_printf(out, "model of %u operators\n", desc->NodeCount);
+    opjit_cli_onnx_put_dims(m, out);
     for (uint32_t i = 0; i < opjit_model_input_count(m->model) + opjit_model_output_count(m->model); i++) {
         const uint32_t inputs = opjit_model_input_count(m->model);
         opjit_model_port port = OPJIT_MODEL_PORT_INIT;

@@ -44,6 +44,26 @@ static opjit_status read_size(cli_onnx *m, const char *option, const char **text
     return OPJIT_OK;
 }
 
+/* "1..4096:512": the least, the largest and a typical size; without the last one the middle.  text: behind the least. */
+static opjit_status read_range(cli_onnx *m, const char *name, uint64_t lo, const char *text)
+{
+    uint64_t hi, typical;
+    text += 2;
+    TRY(read_size(m, "--dim", &text, &hi));
+    typical = (lo + hi) / 2;
+    if (*text == ':') {
+        text++;
+        TRY(read_size(m, "--dim", &text, &typical));
+    }
+    if (*text != '\0')
+        return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim: \"%.40s\" behind the range", text);
+    if (m->range_count == OPJIT_MAX_DIMS)
+        return opjit_rt_error_set(&m->error, OPJIT_LIMIT, "--dim: more than %u ranges", OPJIT_MAX_DIMS);
+    m->ranges[m->range_count++] = (opjit_dim){ name, lo, hi, typical };
+    return OPJIT_OK;
+}
+
+/* Sizes, and behind them the typical ones of ranges, which dim_count doesn't count. */
 static opjit_status read_dims(const cli_options *o, cli_onnx *m, opjit_model_options *out)
 {
     opjit_model_dim *const dims = ARENA_ARRAY(&m->arena, opjit_model_dim, (size_t)o->dim_count + 1);
@@ -51,15 +71,21 @@ static opjit_status read_dims(const cli_options *o, cli_onnx *m, opjit_model_opt
         return opjit_rt_no_memory(&m->error);
     for (uint32_t i = 0; i < o->dim_count; i++) {
         const char *value;
-        dims[i].name = name_of(m, o->dims[i], &value);
-        if (dims[i].name == NULL)
+        uint64_t size;
+        const char *const name = name_of(m, o->dims[i], &value);
+        if (name == NULL)
             return opjit_rt_no_memory(&m->error);
-        TRY(read_size(m, "--dim", &value, &dims[i].size));
-        if (*value != '\0')
+        TRY(read_size(m, "--dim", &value, &size));
+        if (strncmp(value, "..", 2) == 0)
+            TRY(read_range(m, name, size, value));
+        else if (*value != '\0')
             return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim: \"%.40s\" behind the size", value);
+        else
+            dims[out->dim_count++] = (opjit_model_dim){ name, size };
     }
+    for (uint32_t i = 0; i < m->range_count; i++)
+        dims[out->dim_count + i] = (opjit_model_dim){ m->ranges[i].name, m->ranges[i].typical };
     out->dims = dims;
-    out->dim_count = o->dim_count;
     return OPJIT_OK;
 }
 
@@ -142,6 +168,32 @@ static opjit_status add_hint(cli_onnx *m)
     return opjit_rt_error_set(&m->error, status, "%s, by --dim NAME=N or --shape INPUT=A,B,...", text);
 }
 
+/* Elements become constants of the kernel: those of more dimensions, and floats, such as scales of Resize, are told only
+ * to a model that can't do without. */
+static opjit_status open_model(cli_onnx *m, const opjit_model_options *options, opjit_model_input *inputs)
+{
+    opjit_status status = OPJIT_UNSUPPORTED;
+    for (told elements = TOLD_NUMBERS; elements <= TOLD_ALL && status == OPJIT_UNSUPPORTED; elements++) {
+        for (uint32_t i = 0; i < m->file_count; i++)
+            TRY(describe(m, &m->files[i], elements, &inputs[i]));
+        status = opjit_model_open(m->context, m->path, options, &m->model, &m->error);
+    }
+    return status;
+}
+
+/* Files say what sizes dynamic dimensions have in this call; those that none says are typical. */
+static opjit_status open_dynamic(cli_onnx *m, opjit_model_options *options, opjit_model_input *inputs)
+{
+    opjit_status status = open_model(m, options, inputs);
+    if (status == OPJIT_UNSUPPORTED && m->range_count != 0) {
+        options->dim_count += m->range_count;
+        status = open_model(m, options, inputs);
+    }
+    for (uint32_t i = 0; i < m->range_count && status == OPJIT_OK; i++)
+        status = opjit_model_get_dim(m->model, m->ranges[i].name, &m->dims[i], &m->error);
+    return status;
+}
+
 opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_context *context, cli_onnx *m)
 {
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
@@ -162,14 +214,7 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
         TRY(read_shape(m, o->shapes[i], &inputs[o->input_count + i]));
     options.inputs = inputs;
     options.input_count = o->input_count + o->shape_count;
-    /* Elements become constants of the kernel: those of more dimensions, and floats, such as scales of Resize, are told
-     * only to a model that can't do without. */
-    opjit_status status = OPJIT_UNSUPPORTED;
-    for (told elements = TOLD_NUMBERS; elements <= TOLD_ALL && status == OPJIT_UNSUPPORTED; elements++) {
-        for (uint32_t i = 0; i < o->input_count; i++)
-            TRY(describe(m, &m->files[i], elements, &inputs[i]));
-        status = opjit_model_open(m->context, m->path, &options, &m->model, &m->error);
-    }
+    const opjit_status status = open_dynamic(m, &options, inputs);
     m->read_ms = (measure_now_ns() - begin) / 1e6;
     return status == OPJIT_UNSUPPORTED ? add_hint(m) : status;
 }
@@ -219,11 +264,32 @@ opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
     const opjit_executor executor = { &w, w.executor->workers, watch };
     options.executor = &executor;
     opjit_cli_progress_begin(&w.progress, o);
-    const opjit_status status = opjit_model_compile(m->model, &options, &m->kernel, &m->error);
+    const opjit_status status = m->range_count == 0
+                                    ? opjit_model_compile(m->model, &options, &m->kernel, &m->error)
+                                    : opjit_model_compile_dynamic(m->model, m->ranges, m->range_count, &options,
+                                                                  &m->kernel, &m->error);
     opjit_cli_progress_end(&w.progress);
     opjit_pool_destroy(pool);
     m->compile_ms = (measure_now_ns() - begin) / 1e6;
     return status;
+}
+
+opjit_call opjit_cli_onnx_call(const cli_onnx *m)
+{
+    opjit_call call = OPJIT_CALL_INIT;
+    call.bindings = m->bindings;
+    call.binding_count = m->binding_count;
+    call.dims = m->range_count == 0 ? NULL : m->dims;
+    call.dim_count = m->range_count;
+    return call;
+}
+
+void opjit_cli_onnx_put_dims(const cli_onnx *m, rt_bytes *out)
+{
+    for (uint32_t i = 0; i < m->range_count; i++)
+        opjit_rt_bytes_printf(out, "dimension %s: %llu to %llu, %llu here\n", m->ranges[i].name,
+                              (unsigned long long)m->ranges[i].lo, (unsigned long long)m->ranges[i].hi,
+                              (unsigned long long)m->dims[i]);
 }
 
 uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port)

@@ -3,6 +3,7 @@
 #ifndef OPJIT_CLI_ONNX_H
 #define OPJIT_CLI_ONNX_H
 
+#include <opjit/dynamic.h>
 #include <opjit/model.h>
 #include <opjit/reflect.h>
 
@@ -26,6 +27,9 @@ typedef struct cli_onnx {
     opjit_plan *plan; /* for what its steps compute; NULL: not made */
     cli_onnx_file *files;
     uint32_t file_count;
+    opjit_dim ranges[OPJIT_MAX_DIMS]; /* dimensions that stay dynamic, and their sizes in the call */
+    uint64_t dims[OPJIT_MAX_DIMS];
+    uint32_t range_count;
     opjit_binding *bindings; /* inputs, then outputs; owned: allocated[] */
     void **allocated;
     uint32_t binding_count;
@@ -42,6 +46,10 @@ opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, o
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
 /* Memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or (fill) small numbers. */
 opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill);
+/* What a call brings: bindings and dimensions. */
+opjit_call opjit_cli_onnx_call(const cli_onnx *m);
+/* A line for each dynamic dimension; nothing where there is none. */
+void opjit_cli_onnx_put_dims(const cli_onnx *m, rt_bytes *out);
 /* Bytes of its elements. */
 uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port);
 void opjit_cli_onnx_close(cli_onnx *m);

@@ -33,11 +33,9 @@ static int by_value(const void *a, const void *b)
 
 static opjit_status time_calls(cli_onnx *m, const opjit_executor *executor, bool quick, timing *out)
 {
-    opjit_call call = OPJIT_CALL_INIT;
+    opjit_call call = opjit_cli_onnx_call(m);
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     double *const samples = ARENA_ARRAY(&m->arena, double, CALLS_MOST);
-    call.bindings = m->bindings;
-    call.binding_count = m->binding_count;
     call.executor = executor;
     TRY(opjit_kernel_get_info(m->kernel, &info, &m->error));
     /* One workspace for all calls, as a program has it that calls often. */
@@ -100,13 +98,20 @@ static void put_nodes(const cli_onnx *m, const timing *t, uint32_t step)
 
 static void put_json(const cli_onnx *m, const timing *t)
 {
-    printf("{ \"model\": { \"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
+    printf("{ \"model\": { ");
+    for (uint32_t i = 0; i < m->range_count; i++) {
+        printf(i == 0 ? "\"dims\": { " : ", ");
+        opjit_cli_put_string(stdout, m->ranges[i].name);
+        printf(": %" PRIu64 "%s", m->dims[i], i + 1 == m->range_count ? " }, " : "");
+    }
+    printf("\"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
            "\"calls\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
            m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, t->peak_bytes);
     for (uint32_t i = 0; i < t->step_count; i++) {
         printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f", i == 0 ? "" : ",",
                t->steps[i].step, t->steps[i].extent, (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3);
-        put_nodes(m, t, t->steps[i].step);
+        if (m->plan != NULL)
+            put_nodes(m, t, t->steps[i].step);
         printf(" }");
     }
     printf(" ] } }\n");
@@ -121,6 +126,9 @@ static int by_time(const void *a, const void *b)
 
 static void put_text(const cli_onnx *m, timing *t)
 {
+    for (uint32_t i = 0; i < m->range_count; i++)
+        printf("dimension %s: %" PRIu64 " to %" PRIu64 ", %" PRIu64 " here\n", m->ranges[i].name, m->ranges[i].lo,
+               m->ranges[i].hi, m->dims[i]);
     printf("read %.2f ms, compile %.2f ms, first result %.2f ms after that\n", m->read_ms, m->compile_ms, t->first_ms);
     printf("run %.3f ms, the median of %" PRIu32 " calls; peak memory %.1f MiB\n", t->run_ms, t->calls,
            t->peak_bytes / 1048576);
@@ -129,7 +137,7 @@ static void put_text(const cli_onnx *m, timing *t)
     for (uint32_t i = 0; i < t->step_count && i < 12; i++)
         printf("  step %-4" PRIu32 " %10.1f us, %" PRIu64 " iterations  %s\n", t->steps[i].step,
                (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3, t->steps[i].extent,
-               opjit_cli_step_text(m->plan, t->desc, t->steps[i].step).text);
+               m->plan == NULL ? "" : opjit_cli_step_text(m->plan, t->desc, t->steps[i].step).text);
 }
 
 /* After all is measured: a plan takes the time of the passes. */
@@ -137,6 +145,8 @@ static opjit_status find_nodes(const cli_options *o, cli_onnx *m, timing *t)
 {
     const opjit_compile_options compile = opjit_cli_compile_options(o);
     t->peak_bytes = peak_bytes();
+    if (m->range_count != 0)
+        return OPJIT_OK; /* a plan is of one size, whose steps may be others */
     TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &t->desc, &m->error));
     return opjit_plan_graph(m->context, t->desc, &compile, &m->plan, &m->error);
 }

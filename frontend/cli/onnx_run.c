@@ -18,11 +18,9 @@
 
 static opjit_status call_model(const cli_options *o, cli_onnx *m)
 {
-    opjit_call call = OPJIT_CALL_INIT;
+    opjit_call call = opjit_cli_onnx_call(m);
     opjit_pool *pool;
     TRY(opjit_cli_pool(o, &pool, &m->error));
-    call.bindings = m->bindings;
-    call.binding_count = m->binding_count;
     call.executor = opjit_pool_executor(pool);
     const opjit_status status = o->recorder == NULL
                                     ? opjit_kernel_call(m->kernel, &call, &m->error)

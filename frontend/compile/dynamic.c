@@ -179,12 +179,35 @@ static opjit_status fit_all(sampler *s, const ir_general *general, fe_program *o
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-/* The later passes, and memory for the largest sizes. */
-static opjit_status finish(const sampler *s, ir_general *general, const int64_t *largest, opjit_error *error)
+/* The later passes.  The last one puts stages that run once before the others, and drops equal ones: forms of stages
+ * follow. */
+static opjit_status expand(sampler *s, ir_general *general, opjit_error *error)
+{
+    ir_func *f = &general->f;
+    ir_ref *const stages = ARENA_ARRAY(&s->arena, ir_ref, general->extent_count);
+    opjit_size_form *const old =
+        opjit_rt_arena_copy(&s->arena, general->extents, general->extent_count, sizeof *general->extents);
+    uint32_t count = 0, at = 0;
+
+    if (stages == NULL || old == NULL)
+        return opjit_rt_no_memory(error);
+    for (ir_ref r = f->body; r != 0 && count < general->extent_count; r = ir_at(f, r)->next)
+        stages[count++] = r;
+    TRY(opjit_ir_run_passes(f, &s->env, opjit_ir_last_pass(s->env.target), error));
+    for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)
+        for (uint32_t i = 0; i < count; i++)
+            if (stages[i] == r)
+                general->extents[at++] = old[i];
+    general->extent_count = at; /* less where stages were equal */
+    return OPJIT_OK;
+}
+
+/* The program, with memory for the largest sizes. */
+static opjit_status finish(sampler *s, ir_general *general, const int64_t *largest, opjit_error *error)
 {
     ir_func *f = &general->f;
 
-    TRY(opjit_ir_run_passes(f, &s->env, opjit_ir_last_pass(s->env.target), error));
+    TRY(expand(s, general, error));
     TRY(opjit_ir_general_resize(general, largest, error));
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/model.h - ONNX models: a file becomes a graph of the builder (opjit/graph.h), whose sizes are all known, and
- * the graph a kernel like any other.  Since 0.1.
+ * the graph a kernel like any other; or the model one kernel for many sizes of some dimensions.  Since 0.1.
  *
  *     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
  *     const opjit_model_dim batch = { "batch", 1 };
@@ -23,7 +23,7 @@
 #ifndef OPJIT_MODEL_H
 #define OPJIT_MODEL_H
 
-#include <opjit/graph.h>
+#include <opjit/dynamic.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +104,19 @@ OPJIT_API opjit_graph *opjit_model_graph(opjit_model *model);
  * Errors: as of opjit_graph_compile. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile(opjit_model *model, const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
+
+/* The size that a dimension has which the model's inputs call by this name, in *out_size, which is 0 on failure.
+ * INVALID_ARGUMENT: no input has one. [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_dim(const opjit_model *model, const char *name,
+                                                           uint64_t *out_size, opjit_error *error);
+/* Compiles the model into one kernel for all sizes within the bounds of these dimensions, which its inputs call by these
+ * names, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was opened.  The model is read anew for
+ * some sizes; the last reading stays until it is closed, for weights are read there.  Bindings are in the order of
+ * opjit_model_compile's.  Errors: as of opjit_model_open and opjit_graph_compile_dynamic. [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims,
+                                                                   uint32_t dim_count,
+                                                                   const opjit_compile_options *options,
+                                                                   opjit_kernel **out_kernel, opjit_error *error);
 
 /* An operator of ONNX.  Since 0.1. */
 typedef struct opjit_model_operator {

@@ -59,6 +59,15 @@ class Dynamic(unittest.TestCase):
         self.assertEqual(kernel.outputs[0][2], ("2*n", 3))
         self.same(flat, kernel, {"n": 11}, numbers(11, 6))
 
+    def test_two_products_with_packed_weights(self):
+        a, b = numbers(48, 96), numbers(96, 24, seed=2)
+
+        def rows(n):
+            return opjit.matmul(opjit.relu(opjit.matmul(opjit.Graph().input((n, 48)), a)), b)
+        kernel = opjit.compile(rows, dims={"n": (1, 600, 256)})
+        for n in (1, 19, 600):
+            self.same(rows, kernel, {"n": n}, numbers(n, 48))
+
     def test_dims_by_name(self):
         def eye(n):
             return opjit.eye(n, n, dtype="float32")

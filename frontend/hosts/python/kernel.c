@@ -73,8 +73,8 @@ typedef struct call_args {
     host_array *arrays;
     opjit_binding *bindings;
     const host_port *ports;
-    host_port *own;   /* room for ports, where they follow from dimensions; NULL: they don't */
-    PyObject *given;  /* dims=; borrowed; NULL: not given */
+    host_port *own;  /* room for ports, where they follow from dimensions; NULL: they don't */
+    PyObject *given; /* dims=; borrowed; NULL: not given */
     uint64_t dims[OPJIT_MAX_DIMS];
     uint32_t taken; /* of the arrays */
 } call_args;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inputs.c - inputs of a model, with sizes as the model and its reader's options say them. */
+#include "frontend/onnx/model.h"
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+static const opjit_model_input *given_input(const opjit_model_options *o, wire_bytes name)
+{
+    for (uint32_t i = 0; i < o->input_count; i++)
+        if (o->inputs[i].name != NULL && wire_is(name, o->inputs[i].name))
+            return &o->inputs[i];
+    return NULL;
+}
+
+/* Dimension d of an input. */
+static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_options *o, const onnx_sizes *sample,
+                            const opjit_model_input *given, uint64_t *out, opjit_error *error)
+{
+    const onnx_dim *const dim = &p->dims[d];
+    bool known = dim->known;
+    for (uint32_t i = 0; sample != NULL && i < sample->count; i++)
+        if (wire_is(dim->name, sample->dims[i].name)) {
+            *out = sample->sizes[i];
+            return OPJIT_OK;
+        }
+    *out = dim->size;
+    for (uint32_t i = 0; i < o->dim_count && dim->name.size != 0; i++)
+        if (wire_is(dim->name, o->dims[i].name)) {
+            *out = o->dims[i].size;
+            known = true;
+        }
+    if (given != NULL && given->sizes != NULL) {
+        if (known && given->sizes[d] != *out)
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{input} {\"" ONNX_NAME "\"}: size %u is %llu, must be %llu", ONNX_SHOW(p->name), d,
+                                   (unsigned long long)given->sizes[d], (unsigned long long)*out);
+        *out = given->sizes[d];
+        known = true;
+    }
+    if (!known && dim->name.size != 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME "\" is not known: give its size",
+                               ONNX_SHOW(p->name), ONNX_SHOW(dim->name));
+    if (!known)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{input} {\"" ONNX_NAME "\"}: size %u is not known: give the input's sizes",
+                               ONNX_SHOW(p->name), d);
+    return OPJIT_OK;
+}
+
+const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_error *error)
+{
+    const char *const name =
+        opjit_rt_arena_string(&model->arena, (const char *)text.data, (size_t)(text.size > 4096 ? 4096 : text.size));
+    if (name == NULL)
+        opjit_rt_no_memory(error);
+    return name;
+}
+
+opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
+                                  const onnx_sizes *sample)
+{
+    const opjit_model_input *const given = given_input(o, p->name);
+    onnx_model_port *const in = &model->inputs[model->input_count];
+    onnx_value v = { .type = p->type, .rank = p->rank };
+    uint32_t sizes[ONNX_RANK] = { 1 };
+    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(p->type);
+    if (dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
+        return opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{input} {\"" ONNX_NAME "\"}: %s is not taken",
+                               ONNX_SHOW(p->name),
+                               p->type == 0 ? "what is no tensor" : opjit_onnx_type_name(p->type).text);
+    if (given != NULL && given->dtype != DML_TENSOR_DATA_TYPE_UNKNOWN && given->dtype != dtype)
+        return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT, "{input} {\"" ONNX_NAME "\"}: %s given, must be %s",
+                               ONNX_SHOW(p->name), opjit_rt_dtype_name(given->dtype), opjit_rt_dtype_name(dtype));
+    if (given != NULL && given->sizes != NULL) {
+        if ((p->has_shape && given->rank != p->rank) || given->rank > ONNX_RANK)
+            return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
+                                   "{input} {\"" ONNX_NAME "\"}: %u dimensions are given, must be %u",
+                                   ONNX_SHOW(p->name), given->rank, p->has_shape ? p->rank : ONNX_RANK);
+        v.rank = given->rank;
+    } else if (!p->has_shape) {
+        return opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED,
+                               "{input} {\"" ONNX_NAME "\"}: the model does not say its sizes: give them",
+                               ONNX_SHOW(p->name));
+    }
+    for (uint32_t d = 0; d < v.rank; d++) {
+        TRY(size_of(p, d, o, sample, given, &v.dims[d], m->error));
+        if (v.dims[d] > UINT32_MAX)
+            return opjit_rt_refuse(m->error, OPJIT_LIMIT, "{input} {\"" ONNX_NAME "\"}: size %u is 2^32 or more",
+                                   ONNX_SHOW(p->name), d);
+        sizes[d] = (uint32_t)v.dims[d];
+    }
+    *in = (onnx_model_port){ opjit_onnx_port_name(model, p->name, m->error), p->type, v.rank, { 0 }, -1, p };
+    memcpy(in->dims, v.dims, sizeof in->dims);
+    model->input_count++;
+    if (in->name == NULL)
+        return m->error->status;
+    if (given != NULL && given->value != NULL) {
+        const uint64_t bytes = opjit_onnx_elements_of(&v) * opjit_rt_dtype_size(dtype);
+        if (given->bytes != bytes)
+            return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
+                                   "{input} {\"" ONNX_NAME "\"}: a value of %llu bytes, must be %llu",
+                                   ONNX_SHOW(p->name), (unsigned long long)given->bytes, (unsigned long long)bytes);
+        v.data = given->value;
+    } else if (opjit_onnx_elements_of(&v) == 0) {
+        v.data = ""; /* all of none */
+    } else {
+        v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
+        in->binding = 0; /* found when the graph is whole */
+    }
+    return opjit_onnx_define(m, p->name, &v);
+}
+
+opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error)
+{
+    for (uint32_t i = 0; i < g->input_count && name != NULL; i++)
+        for (uint32_t d = 0; d < g->inputs[i].rank; d++)
+            if (wire_is(g->inputs[i].dims[d].name, name))
+                return OPJIT_OK;
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!dims}no input of the model has a dimension \"%.80s\"",
+                           name == NULL ? "" : name);
+}
+
+/* Refuses a name in the options that the model has not. */
+opjit_status opjit_onnx_check_options(const onnx_graph *g, const opjit_model_options *o, opjit_error *error)
+{
+    for (uint32_t i = 0; i < o->input_count; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < g->input_count; k++)
+            found = found || (o->inputs[i].name != NULL && wire_is(g->inputs[k].name, o->inputs[i].name));
+        if (!found)
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!inputs}the model has no input \"%.80s\"",
+                                   o->inputs[i].name == NULL ? "" : o->inputs[i].name);
+    }
+    for (uint32_t i = 0; i < o->dim_count; i++)
+        TRY(opjit_onnx_check_dim(g, o->dims[i].name, error));
+    return OPJIT_OK;
+}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models with dynamic dimensions through `opjit run`, `bench` and `explain`: for each size the bytes that the model with
+just this size gives; what is refused.  dynamic.py PROGRAM"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPJIT = sys.argv[1]
+FLOAT = TensorProto.FLOAT
+
+
+def weights(name, *shape, seed=1):
+    values = np.random.default_rng(seed).standard_normal(shape).astype("f") / 8
+    return numpy_helper.from_array(values, name)
+
+
+def save(path, nodes, inputs, outputs, initializers=(), **options):
+    graph = helper.make_graph([helper.make_node(*node[:3], **(node[3] if len(node) > 3 else {})) for node in nodes],
+                              "dynamic", [helper.make_tensor_value_info(n, FLOAT, s) for n, s in inputs],
+                              [helper.make_tensor_value_info(n, FLOAT, s) for n, s in outputs], list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 9
+    onnx.save(model, path, **options)
+
+
+def models(folder):
+    """(path, shape of x with the dimension's name, dimension's range)"""
+    save(folder / "mlp.onnx", [("Gemm", ["x", "a", "p"], ["h"]), ("Relu", ["h"], ["r"]), ("MatMul", ["r", "b"], ["y"])],
+         [("x", ["n", 48])], [("y", ["n", 24])], [weights("a", 48, 96), weights("p", 96), weights("b", 96, 24, seed=2)])
+    yield folder / "mlp.onnx", ["n", 48], "n=1..600:256"
+    save(folder / "outside.onnx", [("MatMul", ["x", "a"], ["y"])], [("x", ["n", 48])], [("y", ["n", 96])],
+         [weights("a", 48, 96)], save_as_external_data=True, location="outside.bin", size_threshold=0)
+    yield folder / "outside.onnx", ["n", 48], "n=1..600:256"
+    save(folder / "norm.onnx", [("LayerNormalization", ["x", "s", "t"], ["l"], {"axis": -1}), ("Gelu", ["l"], ["g"]),
+                                ("Add", ["g", "x"], ["y"])],
+         [("x", ["n", 64])], [("y", ["n", 64])], [weights("s", 64), weights("t", 64, seed=2)])
+    yield folder / "norm.onnx", ["n", 64], "n=1..500"
+    save(folder / "chain.onnx", [("Mul", ["x", "s"], ["m"]), ("Tanh", ["m"], ["t"]), ("Sub", ["x", "t"], ["y"])],
+         [("x", [3, "n"])], [("y", [3, "n"])], [weights("s", 1)])
+    yield folder / "chain.onnx", [3, "n"], "n=1..2000:700"
+    save(folder / "softmax.onnx", [("Softmax", ["x"], ["y"], {"axis": -1})], [("x", [2, "rows", "n"])],
+         [("y", [2, "rows", "n"])])
+    yield folder / "softmax.onnx", [2, "rows", "n"], "n=1..300:100"
+
+
+def call(*args):
+    return subprocess.run([OPJIT, *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def run(model, x, folder, *args):
+    np.save(folder / "x.npy", x)
+    done = call("run", model, "--input", f"x={folder / 'x.npy'}", "--output-dir", folder / "out", *args)
+    if done.returncode != 0:
+        sys.exit(f"{model.name} {x.shape} {args}: {done.stderr}")
+    return (folder / "out" / "y.npy").read_bytes()
+
+
+def refused(text, *args):
+    done = call(*args)
+    if done.returncode != 1 or text not in done.stderr or done.stderr.count("\n") != 1:
+        sys.exit(f"{args}: status {done.returncode}, {done.stderr!r}, not {text!r}")
+
+
+def main(folder):
+    for path, shape, text in models(folder):
+        hi = int(text.partition("..")[2].partition(":")[0])
+        ranges = ["--dim", text] + (["--dim", "rows=1..40:16"] if "rows" in shape else [])
+        for n in (1, 2, 19, hi):
+            x = np.random.default_rng(n).standard_normal([{"n": n, "rows": 5}.get(s, s) for s in shape]).astype("f")
+            want = run(path, x, folder)
+            for way in ([], ["--executor", "interp"])[:2 if n < 30 else 1]:
+                if run(path, x, folder, *ranges, *way) != want:
+                    sys.exit(f"{path.name}, n={n}, {way}: other bytes than for this size alone")
+        done = call("bench", path, "--quick", *ranges)
+        if done.returncode != 0 or f"dimension n: 1 to {hi}, " not in done.stdout:
+            sys.exit(f"bench {path.name}: {done.stdout}{done.stderr}")
+    model = folder / "mlp.onnx"
+    done = call("bench", model, "--quick", "--json", "--dim", "n=1..600:256")
+    if '"dims": { "n": 256 }, "read_ms"' not in done.stdout:
+        sys.exit(f"bench --json: {done.stdout}{done.stderr}")
+    done = call("explain", model, "--dim", "n=1..600:256")
+    if "dimension n: 1 to 600, 256 here\n" not in done.stdout:
+        sys.exit(f"explain: {done.stdout}{done.stderr}")
+    np.save(folder / "x.npy", np.zeros((601, 48), "f"))
+    given = ["run", model, "--input", f"x={folder / 'x.npy'}"]
+    refused("dimension 0 (n): 601 is outside of 1 to 600", *given, "--dim", "n=1..600:256")
+    refused('no input of the model has a dimension "m"', *given, "--dim", "m=1..9")
+    refused("dims[0] (n): bounds 9 to 8, must be", *given, "--dim", "n=9..8:8")
+    refused("dims[0].typical (n): 9, must be 1 to 8", *given, "--dim", "n=1..8:9")
+    refused('--dim: ":" behind the range', *given, "--dim", "n=1..8:4:")
+    refused('--dim: "x" is no size from 0', *given, "--dim", "n=1..x")
+    refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
+    refused("what is compiled ahead of time has one size, --dim n=N", "compile", model, "--dim", "n=1..8", "-o", folder)
+    try:
+        import opjit
+    except ImportError:
+        return
+    k = opjit.compile(str(model), dims={"n": (1, 600, 256)})
+    assert (k.inputs, k.outputs) == ((("x", "float32", ("n", 48)),), (("y", "float32", ("n", 24)),)), repr(k)
+    for n in (1, 77, 600):
+        x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
+        assert k(x=x).tobytes() == opjit.compile(str(model), dims={"n": n})(x).tobytes(), n
+
+
+with tempfile.TemporaryDirectory() as work:
+    main(pathlib.Path(work))
