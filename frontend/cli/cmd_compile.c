@@ -141,6 +141,7 @@ static opjit_status read_model(compiler *c, cli_model *m)
         if (name != NULL && (strlen(name) != d->json->key_length || memcmp(name, d->json->key, strlen(name)) != 0))
             continue;
         c->found = true;
+        TRY(opjit_cli_need_sizes(m, d));
         TRY(add(c, m, d));
     }
     if (!c->found && name != NULL)
@@ -192,6 +193,8 @@ static int read_models(compiler *c)
         }
         opjit_cli_model_init(&m, c->options->arguments[i], c->context);
         m.outside = c->options->allow_outside;
+        m.given_dims = c->options->dims;
+        m.given_count = c->options->dim_count;
         if (read_model(c, &m) != OPJIT_OK)
             result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
         opjit_cli_model_free(&m);

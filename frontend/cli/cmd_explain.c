@@ -354,6 +354,8 @@ int opjit_cli_explain(const cli_options *options)
         return opjit_cli_complain(options->arguments[0], NULL, &error);
     opjit_cli_model_init(&m, options->arguments[0], context);
     m.outside = options->allow_outside;
+    m.given_dims = options->dims;
+    m.given_count = options->dim_count;
     if (explain_model(&m, options) != OPJIT_OK)
         result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
     opjit_cli_model_free(&m);

@@ -109,6 +109,8 @@ static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_exe
     call.binding_count = c->binding_count;
     call.executor = executor;
     const cli_dispatchable *const d = c->dispatchable;
+    call.dims = d->uses_dims ? m->dim_sizes : NULL;
+    call.dim_count = d->uses_dims ? m->dim_count : 0;
     return opjit_cli_at(m, c->json,
                         trace == NULL ? opjit_kernel_call(d->kernel, &call, &m->report.error)
                                       : opjit_cli_trace_call(trace, d->json->key, d->json->key_length, d->kernel, &call,
@@ -188,6 +190,8 @@ static int run(const cli_options *options)
         return opjit_cli_complain(options->arguments[0], NULL, &error);
     opjit_cli_model_init(&m, options->arguments[0], context);
     m.outside = options->allow_outside;
+    m.given_dims = options->dims;
+    m.given_count = options->dim_count;
     if (read_and_run(&m, options) != OPJIT_OK)
         result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
     opjit_cli_model_free(&m);

@@ -48,7 +48,7 @@ opjit_status opjit_cli_model_parse(cli_model *m)
         opjit_cli_json_read((const char *)m->text.data, m->text.size, &m->arena, &m->root, &where, &m->report.error);
     if (status != OPJIT_OK)
         snprintf(m->report.place, sizeof m->report.place, "line %zu, column %zu", where.line, where.column);
-    return status;
+    return status == OPJIT_OK ? opjit_cli_read_dims(m) : status;
 }
 
 opjit_status opjit_cli_model_load(cli_model *m)

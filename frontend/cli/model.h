@@ -5,6 +5,8 @@
 #ifndef OPJIT_CLI_MODEL_H
 #define OPJIT_CLI_MODEL_H
 
+#include <opjit/dynamic.h>
+
 #include "frontend/cli/json.h"
 #include "frontend/cli/type.h"
 #include "frontend/cli/suggest.h"
@@ -68,6 +70,7 @@ typedef struct cli_dispatchable {
     cli_graph *graph; /* NULL: an operator */
     cli_port *ports;  /* inputs, then outputs, by position */
     uint32_t input_count, output_count;
+    bool uses_dims;       /* a size of it is a dimension: the kernel is one for all sizes */
     opjit_kernel *kernel; /* NULL until opjit_cli_model_compile */
     cli_range *constants; /* by input position: OWNED_BY_DML inputs */
 } cli_dispatchable;
@@ -104,6 +107,12 @@ typedef struct cli_model {
     cli_command *commands;
     uint32_t command_count;
     uint64_t total; /* bytes of all resources so far */
+    const char *const *given_dims; /* "n=5", of the command line: given_count of them */
+    uint32_t given_count, dim_count, dims_set; /* dims_set: bits of those whose size was given */
+    const json_value *dims_json;               /* NULL: the model has no dynamic dimensions */
+    opjit_dim dims[OPJIT_MAX_DIMS];
+    uint64_t dim_sizes[OPJIT_MAX_DIMS]; /* in this run: what was given, or typical */
+    bool symbolic, uses_dims; /* descriptors are read with OPJIT_DIM in place of sizes; the last one had a dimension */
     const cli_type *types[CLI_TYPES]; /* by DML_OPERATOR_TYPE; NULL: not read yet */
     cli_report report;
 } cli_model;
@@ -116,6 +125,15 @@ opjit_status opjit_cli_model_parse(cli_model *m);        /* the JSON in m->text 
 opjit_status opjit_cli_read_resources(cli_model *m);     /* model_resource.c */
 opjit_status opjit_cli_read_dispatchables(cli_model *m); /* model_dispatchable.c; operators, not kernels */
 opjit_status opjit_cli_read_commands(cli_model *m);      /* model_command.c; needs both */
+
+/* model_dims.c: "dims", when the JSON is there. */
+opjit_status opjit_cli_read_dims(cli_model *m);
+/* The size, or OPJIT_DIM, of the dimension that the string names. */
+opjit_status opjit_cli_dim(cli_model *m, const json_value *name, uint32_t *out);
+/* Refuses a dispatchable with dimensions whose sizes were not given. */
+opjit_status opjit_cli_need_sizes(cli_model *m, const cli_dispatchable *d);
+/* opjit_cli_compile for a dispatchable that uses dimensions. */
+opjit_status opjit_cli_compile_dynamic(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options);
 
 /* Called before each dispatchable is compiled. */
 typedef void (*cli_progress_fn)(void *user, uint32_t done, uint32_t total, const char *name);

@@ -196,12 +196,14 @@ static opjit_status make_bindings(cli_model *m, cli_command *c)
         c->bindings[i].bytes = r->bytes;
         next = at + 1;
     }
-    return check_overlaps(m, c, &info);
+    return d->uses_dims ? OPJIT_OK : check_overlaps(m, c, &info); /* what may overlap, a call with its sizes checks */
 }
 
 opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
 {
     opjit_error *const error = &m->report.error;
+    if (d->uses_dims)
+        return opjit_cli_compile_dynamic(m, d, options);
     const opjit_status status = d->graph != NULL
                                     ? opjit_compile_graph(m->context, &d->graph->desc, options, &d->kernel, error)
                                     : opjit_compile_operator(m->context, d->own.op, options, &d->kernel, error);

@@ -35,7 +35,7 @@ static opjit_status need_array(cli_model *m, const json_value *value)
     return OPJIT_OK;
 }
 
-/* Elements of 4 bytes of the given type. */
+/* Elements of 4 bytes of the given type; UINT32 may be dimensions by name. */
 static opjit_status read_words(cli_model *m, const json_value *array, DML_TENSOR_DATA_TYPE type, const uint32_t **out,
                                uint32_t *out_count)
 {
@@ -46,6 +46,10 @@ static opjit_status read_words(cli_model *m, const json_value *array, DML_TENSOR
     if (words == NULL)
         return opjit_cli_no_memory(m, array);
     for (const json_value *v = array->first; v != NULL; v = v->next) {
+        if (type == DML_TENSOR_DATA_TYPE_UINT32 && v->kind == JSON_STRING && m->dims_json != NULL) {
+            TRY(opjit_cli_dim(m, v, &words[i++]));
+            continue;
+        }
         TRY(opjit_cli_at(m, v, opjit_cli_element(v, type, 0, &element, &m->report.error)));
         words[i++] = element.UInt32;
     }

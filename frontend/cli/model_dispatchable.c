@@ -202,7 +202,10 @@ static opjit_status read_dispatchable(cli_model *m, cli_dispatchable *d)
         TRY(opjit_cli_flags(m, member, &execution_flags, &ignored));
     while (kinds[kind].type != NULL && strcasecmp(kinds[kind].type, type->text) != 0)
         kind++;
-    return kinds[kind].read(m, d, type);
+    m->uses_dims = false;
+    TRY(kinds[kind].read(m, d, type));
+    d->uses_dims = m->uses_dims;
+    return OPJIT_OK;
 }
 
 opjit_status opjit_cli_read_dispatchables(cli_model *m)

@@ -264,10 +264,9 @@ opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
     const opjit_executor executor = { &w, w.executor->workers, watch };
     options.executor = &executor;
     opjit_cli_progress_begin(&w.progress, o);
-    const opjit_status status = m->range_count == 0
-                                    ? opjit_model_compile(m->model, &options, &m->kernel, &m->error)
-                                    : opjit_model_compile_dynamic(m->model, m->ranges, m->range_count, &options,
-                                                                  &m->kernel, &m->error);
+    const opjit_status status = m->range_count == 0 ? opjit_model_compile(m->model, &options, &m->kernel, &m->error)
+                                                    : opjit_model_compile_dynamic(m->model, m->ranges, m->range_count,
+                                                                                  &options, &m->kernel, &m->error);
     opjit_cli_progress_end(&w.progress);
     opjit_pool_destroy(pool);
     m->compile_ms = (measure_now_ns() - begin) / 1e6;

@@ -321,8 +321,8 @@ const cli_option_row opjit_cli_options[] = {
       "an .onnx model's input out of a .npy file; at most 64 integers of at most one dimension become constants",
       set_input, 0 },
     { "--dim", NULL, "NAME=N", NULL, " run explain compile bench ", false, false,
-      "the size of an .onnx model's dimension that has a name; 1..4096:512 keeps it dynamic, for one kernel of all these "
-      "sizes, cut for 512",
+      "the size of a model's dimension that has a name; for an .onnx model 1..4096:512 keeps it dynamic, for one kernel "
+      "of all these sizes, cut for 512",
       set_dim, 0 },
     { "--shape", NULL, "NAME=A,B,...", NULL, " run explain compile bench ", false, false,
       "all sizes of an .onnx model's input", set_shape, 0 },
