@@ -9,8 +9,9 @@ import opjit
 graph = opjit.Graph()
 k = opjit.compile(graph.input((4, 5)) + 1)
 e = opjit.compile(opjit.eye(4, 5))
+d = opjit.compile(lambda n: opjit.Graph().input((n, 5)) + 1, dims={"n": (1, 4096, 512)})
 x, y, f4 = numpy.ones((4, 5), "f"), numpy.empty((4, 5), "f"), numpy.dtype("f4")
-for line in ("e(out=y)", "e()", "k(x, out=y)", "k(x)", "numpy.empty((4, 5), f4)", "numpy.add(x, 1, out=y)", "len(x)"):
+for line in ("e(out=y)", "e()", "k(x, out=y)", "k(x)", "d(x, out=y)", "d(x)", "numpy.empty((4, 5), f4)", "numpy.add(x, 1, out=y)", "len(x)"):
     time = min(timeit.repeat(line, globals=globals(), number=500, repeat=4000)) / 500
     print(f"{line:24} {time * 1e9:5.0f} ns")
 data = pickle.dumps(k)

@@ -72,9 +72,9 @@ typedef struct call_args {
     PyObject **objects; /* borrowed; NULL: to be made */
     host_array *arrays;
     opjit_binding *bindings;
-    const host_port *ports;
-    host_port *own;  /* room for ports, where they follow from dimensions; NULL: they don't */
-    PyObject *given; /* dims=; borrowed; NULL: not given */
+    const host_port *ports; /* NULL: they follow from dimensions, which are not known yet */
+    host_port *own;         /* room for ports that follow */
+    PyObject *given;        /* dims=; borrowed; NULL: not given */
     uint64_t dims[OPJIT_MAX_DIMS];
     uint32_t taken; /* of the arrays */
 } call_args;
@@ -153,13 +153,6 @@ static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, P
     return 0;
 }
 
-static int take_array(host_kernel *k, call_args *c, uint32_t index)
-{
-    const int status = host_array_take(k->state, c->objects[index], index, &c->arrays[index]);
-    c->taken++;
-    return status;
-}
-
 static int check_array(host_kernel *k, call_args *c, uint32_t index)
 {
     const host_port *const port = &c->ports[index];
@@ -174,14 +167,24 @@ static int check_array(host_kernel *k, call_args *c, uint32_t index)
     return 0;
 }
 
-/* Dimensions, and what follows from them. */
+/* Checks it, if it is known what it has to be. */
+static int take_array(host_kernel *k, call_args *c, uint32_t index)
+{
+    const int status = host_array_take(k->state, c->objects[index], index, &c->arrays[index]);
+    c->taken++;
+    return status == 0 && c->ports != NULL ? check_array(k, c, index) : status;
+}
+
+/* Dimensions out of the inputs, what follows from them, and whether the inputs are that. */
 static int find_ports(host_kernel *k, call_args *c)
 {
-    c->ports = k->ports;
-    if (k->dims == 0)
-        return 0;
+    int status = host_dynamic_dims(k, c->arrays, c->given, c->dims);
+    if (status == 0)
+        status = host_dynamic_ports(k, c->dims, c->own);
     c->ports = c->own;
-    return host_dynamic_dims(k, c->arrays, c->given, c->dims) == 0 ? host_dynamic_ports(k, c->dims, c->own) : -1;
+    for (uint32_t i = 0; i < k->inputs && status == 0; i++)
+        status = check_array(k, c, i);
+    return status;
 }
 
 static uint64_t now_ns(void)
@@ -239,19 +242,17 @@ static PyObject *call_with(host_kernel *k, call_args *c, PyObject *const *args, 
     int status = read_arguments(k, args, count, names, c);
     for (uint32_t i = 0; i < k->inputs && status == 0; i++)
         status = take_array(k, c, i);
-    if (status == 0)
+    if (status == 0 && c->ports == NULL)
         status = find_ports(k, c);
-    for (uint32_t i = 0; i < k->outputs && status == 0; i++)
-        if (c->objects[k->inputs + i] == NULL) {
-            const host_port *const port = &c->ports[k->inputs + i];
-            c->objects[k->inputs + i] = make_result(k, i, port, k->inputs > 0 ? c->objects[0] : NULL);
-            status = c->objects[k->inputs + i] != NULL ? 0 : -1;
+    for (uint32_t i = k->inputs; i < total && status == 0; i++) {
+        if (c->objects[i] == NULL) {
+            c->objects[i] = make_result(k, i - k->inputs, &c->ports[i], k->inputs > 0 ? c->objects[0] : NULL);
+            status = c->objects[i] != NULL ? 0 : -1;
             made += status == 0;
         }
-    for (uint32_t i = k->inputs; i < total && status == 0; i++)
-        status = take_array(k, c, i);
-    for (uint32_t i = 0; i < total && status == 0; i++)
-        status = check_array(k, c, i);
+        if (status == 0)
+            status = take_array(k, c, i);
+    }
     if (status == 0 && run(k, c) == 0)
         result = results_of(k, c->objects);
     for (uint32_t i = 0; i < c->taken; i++)
@@ -266,7 +267,10 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t count
     host_kernel *const k = host_kernel_of(self);
     const uint32_t total = k->inputs + k->outputs;
     PyObject *result;
-    call_args c = { .taken = 0 };
+    call_args c;
+    c.taken = 0;
+    c.given = NULL;
+    c.ports = k->dims == 0 ? k->ports : NULL;
     if (total <= CALL_ARRAYS) {
         PyObject *objects[CALL_ARRAYS];
         host_array arrays[CALL_ARRAYS];
