@@ -50,6 +50,7 @@ typedef struct cli_port {
 typedef struct cli_operator {
     const cli_type *def;
     void *desc; /* the descriptor struct */
+    DML_OPERATOR_DESC symbolic; /* with OPJIT_DIM for sizes; only where the model has dimensions */
     opjit_operator *op;
     const opjit_tensor_info *inputs, *outputs; /* by position; rank 0: absent */
     uint32_t input_count, output_count;
@@ -126,14 +127,12 @@ opjit_status opjit_cli_read_resources(cli_model *m);     /* model_resource.c */
 opjit_status opjit_cli_read_dispatchables(cli_model *m); /* model_dispatchable.c; operators, not kernels */
 opjit_status opjit_cli_read_commands(cli_model *m);      /* model_command.c; needs both */
 
-/* model_dims.c: "dims", when the JSON is there. */
+/* "dims", when the JSON is there (model_resource.c). */
 opjit_status opjit_cli_read_dims(cli_model *m);
 /* The size, or OPJIT_DIM, of the dimension that the string names. */
 opjit_status opjit_cli_dim(cli_model *m, const json_value *name, uint32_t *out);
 /* Refuses a dispatchable with dimensions whose sizes were not given. */
 opjit_status opjit_cli_need_sizes(cli_model *m, const cli_dispatchable *d);
-/* opjit_cli_compile for a dispatchable that uses dimensions. */
-opjit_status opjit_cli_compile_dynamic(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options);
 
 /* Called before each dispatchable is compiled. */
 typedef void (*cli_progress_fn)(void *user, uint32_t done, uint32_t total, const char *name);

@@ -199,11 +199,60 @@ static opjit_status make_bindings(cli_model *m, cli_command *c)
     return d->uses_dims ? OPJIT_OK : check_overlaps(m, c, &info); /* what may overlap, a call with its sizes checks */
 }
 
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+static opjit_status compile_graph(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
+{
+    const DML_OPERATOR_DESC **const descs = ARENA_ARRAY(&m->arena, const DML_OPERATOR_DESC *, d->graph->count);
+    if (descs == NULL)
+        return opjit_cli_no_memory(m, d->json);
+    for (uint32_t i = 0; i < d->graph->count; i++)
+        if (d->graph->operators[i].op != NULL)
+            descs[i] = &d->graph->operators[i].symbolic;
+    return opjit_cli_at_dispatchable(m, d,
+                                     opjit_compile_dynamic_desc(m->context, m->dims, m->dim_count, &d->graph->desc,
+                                                                descs, options, &d->kernel, &m->report.error));
+}
+
+/* A graph of the operator alone, whose inputs and outputs are those tensors that are there. */
+static opjit_status compile_operator(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
+{
+    const cli_operator *const op = &d->own;
+    const size_t all = (size_t)op->input_count + op->output_count;
+    DML_GRAPH_EDGE_DESC *const edges = ARENA_ARRAY(&m->arena, DML_GRAPH_EDGE_DESC, all);
+    DML_INPUT_GRAPH_EDGE_DESC *const inputs = ARENA_ARRAY(&m->arena, DML_INPUT_GRAPH_EDGE_DESC, all);
+    DML_OUTPUT_GRAPH_EDGE_DESC *const outputs = ARENA_ARRAY(&m->arena, DML_OUTPUT_GRAPH_EDGE_DESC, all);
+    const DML_OPERATOR_GRAPH_NODE_DESC node = { op->op, d->json->key };
+    const DML_GRAPH_NODE_DESC nodes[] = { { DML_GRAPH_NODE_TYPE_OPERATOR, &node } };
+    const DML_OPERATOR_DESC *const desc = &op->symbolic;
+    DML_GRAPH_DESC graph = { .NodeCount = 1, .Nodes = nodes };
+    if (edges == NULL || inputs == NULL || outputs == NULL)
+        return opjit_cli_no_memory(m, d->json);
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i].rank != 0) {
+            inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ graph.InputCount, 0, i, NULL };
+            edges[graph.InputCount++] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[i] };
+        }
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (op->outputs[i].rank != 0) {
+            outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ 0, i, graph.OutputCount, NULL };
+            edges[graph.InputCount + graph.OutputCount++] =
+                (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &outputs[i] };
+        }
+    graph.InputEdgeCount = graph.InputCount;
+    graph.InputEdges = edges;
+    graph.OutputEdgeCount = graph.OutputCount;
+    graph.OutputEdges = edges + graph.InputCount;
+    return opjit_cli_at(m, d->json,
+                        opjit_compile_dynamic_desc(m->context, m->dims, m->dim_count, &graph, &desc, options,
+                                                   &d->kernel, &m->report.error));
+}
+
 opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
 {
     opjit_error *const error = &m->report.error;
     if (d->uses_dims)
-        return opjit_cli_compile_dynamic(m, d, options);
+        return d->graph != NULL ? compile_graph(m, d, options) : compile_operator(m, d, options);
     const opjit_status status = d->graph != NULL
                                     ? opjit_compile_graph(m->context, &d->graph->desc, options, &d->kernel, error)
                                     : opjit_compile_operator(m->context, d->own.op, options, &d->kernel, error);

@@ -130,6 +130,18 @@ static opjit_status read_tensors(cli_model *m, const json_value *json, cli_opera
     return out->inputs != NULL && out->outputs != NULL ? OPJIT_OK : opjit_cli_no_memory(m, json);
 }
 
+/* The descriptor with OPJIT_DIM for sizes that are dimensions. */
+static opjit_status read_symbolic(cli_model *m, const json_value *json, cli_operator *out)
+{
+    void *desc;
+    m->symbolic = true;
+    const opjit_status status = opjit_cli_read_desc(m, out->def, json, &desc);
+    m->symbolic = false;
+    if (status == OPJIT_OK)
+        out->symbolic = (DML_OPERATOR_DESC){ out->def->type, desc };
+    return status;
+}
+
 opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const json_value *type, cli_operator *out)
 {
     const json_value *desc_json;
@@ -147,6 +159,8 @@ opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const
         opjit_cli_locate(m, out->def->name, desc_json);
         return m->report.error.status;
     }
+    if (m->dim_count != 0)
+        TRY(read_symbolic(m, desc_json, out));
     return read_tensors(m, json, out);
 }
 
