@@ -13,6 +13,7 @@
 #include <opjit/async.h>
 #include <opjit/cache.h>
 #include <opjit/device.h>
+#include <opjit/dynamic.h>
 #include <opjit/ffi.h>
 #include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
@@ -568,6 +569,37 @@ static opjit_status graph_builder(world *w, opjit_error *error)
     return status;
 }
 
+/* The matrix with a dimension for its rows. */
+static opjit_status dynamic_desc(world *w, opjit_error *error)
+{
+    static const uint32_t of_rows[] = { OPJIT_DIM(0), 7 };
+    static const DML_BUFFER_TENSOR_DESC rows_of = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, of_rows, NULL, 0, 0
+    };
+    const DML_TENSOR_DESC given = { DML_TENSOR_TYPE_BUFFER, &rows_of };
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC fields = { NULL, &given, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 3 },
+                                                        INT32_MIN, 1 };
+    const DML_OPERATOR_DESC symbolic = { DML_OPERATOR_DIAGONAL_MATRIX1, &fields }, *const operators[] = { &symbolic };
+    const DML_OPERATOR_GRAPH_NODE_DESC op = { NULL, "mask" };
+    const DML_GRAPH_NODE_DESC node = { DML_GRAPH_NODE_TYPE_OPERATOR, &op };
+    const DML_OUTPUT_GRAPH_EDGE_DESC out = { 0, 0, 0, NULL };
+    const DML_GRAPH_EDGE_DESC edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &out };
+    const DML_GRAPH_DESC graph = {
+        .OutputCount = 1, .NodeCount = 1, .Nodes = &node, .OutputEdgeCount = 1, .OutputEdges = &edge
+    };
+    const opjit_dim dim = { "n", 1, 40, 20 };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel = (opjit_kernel *)w;
+
+    options.flags = OPJIT_COMPILE_INTERPRET;
+    const opjit_status status =
+        opjit_compile_dynamic_desc(w->context, &dim, 1, &graph, operators, &options, &kernel, error);
+    check_output(status, kernel);
+    opjit_kernel_release(kernel);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
 /* A product with a constant, of which the kernel keeps a copy. */
 static opjit_status kept(world *w, opjit_error *error)
 {
@@ -623,6 +655,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "compile_graph, bound constants", graph_bound, false },
     { "graph_explain", graph_explain, false },
     { "graph builder", graph_builder, false },
+    { "compile_dynamic_desc", dynamic_desc, false },
     { "plan", plan, false },
     { "artifact, header", artifact_header, false },
     { "artifact, texts", artifact_texts, false },
