@@ -16,6 +16,7 @@ struct opjit_job {
     rt_core *core;
     opjit_context *context; /* valid while the job is claimed and not done */
     fe_request request;
+    fe_work_fn work; /* what it does, with user; NULL: it compiles the request */
     opjit_tier first;
     opjit_job_fn done;
     void *user;
@@ -51,17 +52,25 @@ static rt_jobs *lock_list(rt_core *core)
     return &core->jobs;
 }
 
-static void enlist(opjit_job *job)
+static void close_jobs(rt_core *core);
+
+/* False: the context goes. */
+static bool enlist(opjit_job *job)
 {
     rt_jobs *jobs = lock_list(job->core);
+    const bool open = !jobs->closed;
 
-    opjit_job_retain(job);
-    job->list = jobs->list;
-    job->next = jobs->first;
-    if (job->next != NULL)
-        job->next->previous = job;
-    jobs->first = job;
+    if (open) {
+        jobs->close = close_jobs;
+        opjit_job_retain(job);
+        job->list = jobs->list;
+        job->next = jobs->first;
+        if (job->next != NULL)
+            job->next->previous = job;
+        jobs->first = job;
+    }
     opjit_rt_unlock(&jobs->lock);
+    return open;
 }
 
 /* Once more is fine. */
@@ -124,6 +133,8 @@ static opjit_status compile(opjit_job *job, opjit_kernel **out, opjit_error *err
 
     if (atomic_load(&job->cancel))
         return opjit_fe_cancelled(error);
+    if (job->work != NULL)
+        return job->work(job->user, job->context, &job->cancel, error);
     if (job->first == OPJIT_TIER_QUICK)
         return opjit_rt_kernel_optimize(job->kernel, &job->cancel, error);
     TRY(compile_now(job, &r->options, &ask, &made, error));
@@ -184,25 +195,33 @@ static void task(void *arg)
 
 /* --- making jobs -------------------------------------------------------------------------------------------------- */
 
-static void close_jobs(rt_core *core);
-
-static opjit_status job_new(opjit_context *context, const opjit_async_desc *desc, opjit_job **out, opjit_error *error)
+/* A job without a request; NULL: no memory.  The context may be gone. */
+static opjit_job *job_new(rt_core *core, opjit_context *context, opjit_job_fn done, void *user)
 {
-    rt_core *core = context->core;
     opjit_job *job = opjit_rt_allocate(&core->allocator, sizeof *job, _Alignof(opjit_job));
-    opjit_status status;
 
     if (job == NULL)
-        return opjit_rt_no_memory(error);
+        return NULL;
     memset(job, 0, sizeof *job);
     atomic_init(&job->references, 1);
     job->core = opjit_rt_core_retain(core);
     job->context = context;
-    job->first = (opjit_tier)desc->first;
-    job->done = desc->done;
-    job->user = desc->user;
+    job->done = done;
+    job->user = user;
     opjit_rt_lock_init(&job->lock, &core->process);
-    status = opjit_fe_request_copy(core, desc->op, desc->graph, desc->options, &job->request, error);
+    opjit_rt_arena_init(&job->request.arena, &core->allocator);
+    return job;
+}
+
+static opjit_status job_of(opjit_context *context, const opjit_async_desc *desc, opjit_job **out, opjit_error *error)
+{
+    opjit_job *job = job_new(context->core, context, desc->done, desc->user);
+    opjit_status status;
+
+    if (job == NULL)
+        return opjit_rt_no_memory(error);
+    job->first = (opjit_tier)desc->first;
+    status = opjit_fe_request_copy(context->core, desc->op, desc->graph, desc->options, &job->request, error);
     if (status != OPJIT_OK)
         opjit_job_release(job);
     else
@@ -240,7 +259,10 @@ static opjit_status submit(opjit_job *job, const opjit_async_executor *executor,
     opjit_status status;
     bool refused;
 
-    enlist(job);
+    if (!enlist(job))
+        return opjit_fe_cancelled(error);
+    if (executor == NULL) /* whoever waits for it runs it */
+        return OPJIT_OK;
     opjit_job_retain(job); /* the task's */
     status = executor->submit(executor->user, task, job);
     if (status == OPJIT_OK)
@@ -254,6 +276,21 @@ static opjit_status submit(opjit_job *job, const opjit_async_executor *executor,
     opjit_job_release(job);
     return opjit_rt_later(error, opjit_rt_refuse(error, status, "{!async_desc}{executor} refused the job: {%s}",
                                                  opjit_status_name(status)));
+}
+
+opjit_status opjit_fe_job_submit(rt_core *core, opjit_context *context, const opjit_async_executor *executor,
+                                 fe_work_fn work, opjit_job_fn done, void *user, opjit_job **out, opjit_error *error)
+{
+    opjit_job *const job = job_new(core, context, done, user);
+
+    *out = job;
+    if (job == NULL)
+        return opjit_rt_no_memory(error);
+    job->work = work;
+    const opjit_status status = submit(job, executor, error);
+    if (status != OPJIT_OK)
+        opjit_job_release(job);
+    return status;
 }
 
 opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc *desc, opjit_job **out_job,
@@ -273,10 +310,8 @@ opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc 
     if (context == NULL || desc == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : "desc");
     TRY(opjit_fe_request_read(context, desc, &known, &ask, error));
-    TRY(job_new(context, &known, &job, error));
+    TRY(job_of(context, &known, &job, error));
     job->request.is_named = ask.is_named;
-    lock_list(context->core)->close = close_jobs;
-    opjit_rt_unlock(&context->core->jobs.lock);
     status = begin(job, &done, error);
     *out_job = job; /* for a callback that comes before this returns */
     if (status == OPJIT_OK && done) {

@@ -27,4 +27,12 @@ opjit_status opjit_fe_request_copy(rt_core *core, opjit_operator *op, const DML_
 /* Once more is fine. */
 void opjit_fe_request_free(fe_request *request);
 
+/* --- jobs (async.c) ----------------------------------------------------------------------------------------------- */
+/* What a job does that is no compile of a request.  cancel: set by whoever cancels it. */
+typedef opjit_status (*fe_work_fn)(void *user, opjit_context *context, atomic_bool *cancel, opjit_error *error);
+/* Submits a job of the context, which does the work, then calls done.  The context may be gone: CANCELLED.  executor:
+ * NULL: whoever waits for the job runs it.  The caller releases *out.  Where this fails, neither function is called. */
+opjit_status opjit_fe_job_submit(rt_core *core, opjit_context *context, const opjit_async_executor *executor,
+                                 fe_work_fn work, opjit_job_fn done, void *user, opjit_job **out, opjit_error *error);
+
 #endif

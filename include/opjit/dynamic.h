@@ -22,7 +22,11 @@
  *
  * A graph is described by a function of yours, as a DML_GRAPH_DESC (opjit_compile_dynamic) or with the builder
  * (opjit_graph_compile_dynamic), or by descriptors in which OPJIT_DIM(k) stands for a size
- * (opjit_compile_dynamic_desc). */
+ * (opjit_compile_dynamic_desc).
+ *
+ * TIERS.  opjit_compile_tiered makes kernels of one size, too, for sizes that are called often: loops of known length
+ * are faster where they are short, and at level peak.  They are made beside the dynamic kernel, and calls with their
+ * sizes then run them; no call waits for one.  Kernels of opjit_compile_dynamic have none of this. */
 #ifndef OPJIT_DYNAMIC_H
 #define OPJIT_DYNAMIC_H
 
@@ -84,6 +88,51 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_dynamic_desc(opjit_context 
                                                                   const DML_OPERATOR_DESC *const *operators,
                                                                   const opjit_compile_options *options,
                                                                   opjit_kernel **out_kernel, opjit_error *error);
+
+/* --- tiers -------------------------------------------------------------------------------------------------------- */
+/* Which kernels of one size are made, and where.
+ * A host with threads of its own, such as a graph compiler or a server, gives an executor: sizes that are called often
+ * get their kernel on its threads, or on those of opjit_workers_executor, and nobody has to ask.  A host whose describe
+ * may run on certain threads only, or that knows its sizes beforehand, leaves it NULL and calls
+ * opjit_kernel_specialize: a Python program on a thread that can wait for the interpreter's lock, a server with padded
+ * lengths when it starts.
+ * Since 0.1. */
+typedef struct opjit_tiers {
+    uint32_t struct_size; /* bytes; OPJIT_TIERS_INIT sets it */
+    uint32_t kernels;     /* of one size at a time, at most 64; the one used least recently leaves for another; 0: 16 */
+    uint32_t calls;       /* with the same sizes, after which their kernel is made, at most 2^22; 0: 1000.  Of rare
+                             sizes they may be forgotten where more than 256 sets of sizes take turns */
+    opjit_level level;    /* of kernels of one size; AUTO: that of the compile options */
+    const struct opjit_async_executor *executor; /* of async.h, runs the compiles, one of a kernel at a time; *executor
+                                                    is copied; NULL: only opjit_kernel_specialize makes kernels */
+    void (*release)(void *user); /* called once, on any thread, when describe won't be called any more and nothing that
+                                    it described is read any more: when the last reference to the kernel is released, or
+                                    when the compile ends that was submitted before that; NULL: nothing is called */
+} opjit_tiers;
+#define OPJIT_TIERS_INIT { sizeof(opjit_tiers), 0, 0, OPJIT_LEVEL_AUTO, NULL, NULL }
+
+/* As opjit_compile_dynamic, with tiers.  *out_kernel is the caller's alone; what it is made of is in the caches, and so
+ * are the kernels of one size, which are those of opjit_compile_graph.  describe is called later, too, for one set of
+ * sizes at a time, on threads of the executor and by opjit_kernel_specialize.  user stays until release is called,
+ * which isn't where this fails; with OPJIT_COMPILE_BORROW_CONSTANTS so does the memory of all constants described.
+ * Calls that begin when the kernel of their sizes is made run it, with the same checks and bits.  The dynamic one runs
+ * other sizes, calls under way, those of opjit_kernel_call_timed, and those whose workspace is too small.  A call that
+ * finds its sizes called often enough submits the compile, which allocates.  Sizes whose kernel can't be made are
+ * remembered, and their calls go on as before.  Releasing the kernel cancels what is being compiled, and doesn't wait;
+ * destroying the context does both.  opjit_cache_stats counts all of it. [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_tiered(opjit_context *context, const opjit_dim *dims,
+                                                            uint32_t dim_count, opjit_describe_fn describe, void *user,
+                                                            const opjit_compile_options *options,
+                                                            const opjit_tiers *tiers, opjit_kernel **out_kernel,
+                                                            opjit_error *error);
+
+/* Makes the kernel for these sizes, unless there is one, on the caller's thread, and returns when calls run it.  Waits
+ * where another one of this kernel is being made.
+ * Errors: INVALID_ARGUMENT (a kernel without tiers; sizes; describe itself calls this), UNAVAILABLE (calls are in all
+ * kernels that could leave), CANCELLED (the context was destroyed), those of describe and of opjit_compile_graph.
+ * [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_specialize(opjit_kernel *kernel, const uint64_t *dims,
+                                                               uint32_t dim_count, opjit_error *error);
 
 #ifdef __cplusplus
 }

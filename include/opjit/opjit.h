@@ -190,8 +190,12 @@ typedef struct opjit_cache_stats {
     uint64_t disk_hits;    /* kernels, not functions, loaded from the disk cache */
     uint64_t disk_writes;  /* kernels written to it */
     uint64_t disk_rejects; /* files of it that were damaged or another build's */
+    uint64_t tier_calls;     /* calls of kernels with dynamic dimensions that ran a kernel of one size (dynamic.h) */
+    uint64_t tier_kernels;   /* kernels of one size made for that */
+    uint64_t tier_evictions; /* of these, dropped for others */
+    uint64_t tier_failures;  /* sets of sizes for which none could be made */
 } opjit_cache_stats;
-#define OPJIT_CACHE_STATS_INIT { sizeof(opjit_cache_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define OPJIT_CACHE_STATS_INIT { sizeof(opjit_cache_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills *out_stats, whose struct_size is set, as far as it goes.  The numbers are of one moment each, not all of the
  * same one.  [any thread, 0.1] */

@@ -95,10 +95,7 @@ void opjit_rt_core_release(rt_core *core)
 
 uint32_t opjit_rt_core_enter(rt_core *core)
 {
-    /* A hash of the thread's id, which is the address of its control block: the product spreads all of its bits to the
-     * upper half. */
-    const uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
-    const uint32_t counter = (uint32_t)(mixed >> 32) % RT_CORE_COUNTERS;
+    const uint32_t counter = rt_thread_hash() % RT_CORE_COUNTERS;
 
     atomic_fetch_add_explicit(&core->counters[counter].references, 1, memory_order_relaxed);
     return counter;
@@ -266,6 +263,7 @@ void opjit_context_destroy(opjit_context *context)
         return;
     core = context->core;
     opjit_rt_lock(&core->jobs.lock);
+    core->jobs.closed = true;
     close = core->jobs.close;
     opjit_rt_unlock(&core->jobs.lock);
     if (close != NULL)

@@ -5,6 +5,7 @@
 #ifndef OPJIT_RUNTIME_BASE_CONTEXT_H
 #define OPJIT_RUNTIME_BASE_CONTEXT_H
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
@@ -26,6 +27,23 @@ typedef struct rt_core_counter {
     alignas(64) atomic_uint references;
 } rt_core_counter;
 
+/* A hash of the thread's id, which is the address of its control block: the product spreads all of its bits to the
+ * upper half. */
+static inline uint32_t rt_thread_hash(void)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* What opjit_cache_stats says of kernels of one size (runtime/call/tiers.c).  Threads count their calls apart, as
+ * they do references. */
+enum { RT_TIER_COUNTERS = 8 };
+typedef struct rt_tier_counts {
+    struct {
+        alignas(64) atomic_ullong count;
+    } calls[RT_TIER_COUNTERS];
+    atomic_ullong made, evictions, failures;
+} rt_tier_counts;
+
 struct rt_core;
 /* Compiles of a context that are under way (frontend/compile/async.c). */
 typedef struct rt_jobs {
@@ -33,6 +51,7 @@ typedef struct rt_jobs {
     struct opjit_job *first;
     uint32_t list; /* number of the list, from 1; a child of fork begins a new one if it can't take over the old one */
     void (*close)(struct rt_core *core); /* ends all jobs; NULL: no job was ever made */
+    bool closed; /* the context goes: no more jobs */
 } rt_jobs;
 
 typedef struct rt_disk rt_disk;
@@ -56,6 +75,7 @@ typedef struct rt_core {
     rt_code_pages pages;
     rt_constants constants;   /* that kernels share */
     rt_jobs jobs;
+    rt_tier_counts tiers;
     const rt_devices *devices; /* the functions for `device` */
     rt_device *device;        /* NULL: none; owned */
     rt_target device_target;  /* the best target that the device runs */

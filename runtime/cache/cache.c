@@ -312,8 +312,18 @@ void opjit_rt_cache_stats(const rt_cache *cache, opjit_cache_stats *out)
     out->compiles = makes > out->disk_hits ? makes - out->disk_hits : 0;
 }
 
-static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects) } };
-RT_STRUCT_ENDS_WITH(opjit_cache_stats, disk_rejects);
+static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects),
+                                                                   RT_SIZE_TO(opjit_cache_stats, tier_failures) } };
+RT_STRUCT_ENDS_WITH(opjit_cache_stats, tier_failures);
+
+static void put_tiers(const rt_tier_counts *counts, opjit_cache_stats *out)
+{
+    for (uint32_t i = 0; i < RT_TIER_COUNTERS; i++)
+        out->tier_calls += atomic_load(&counts->calls[i].count);
+    out->tier_kernels = atomic_load(&counts->made);
+    out->tier_evictions = atomic_load(&counts->evictions);
+    out->tier_failures = atomic_load(&counts->failures);
+}
 
 opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats, opjit_error *error)
 {
@@ -323,6 +333,7 @@ opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_sta
     if (context == NULL || out_stats == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : "out_stats");
     opjit_rt_cache_stats(context->cache, &stats);
+    put_tiers(&context->core->tiers, &stats);
     return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
 }
 

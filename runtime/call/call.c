@@ -317,6 +317,9 @@ static opjit_status call_with_dims(const opjit_kernel *k, const opjit_call *call
         memcpy(values, call->params, k->params * sizeof *values);
     memcpy(dims, call->dims, k->dims * sizeof *dims);
     TRY(opjit_rt_check_dims(p, dims, error));
+    opjit_status status;
+    if (k->tiers != NULL && timing == NULL && k->tiers->call(k, call, dims, &status, error))
+        return status;
     opjit_rt_size_slots(k, p, dims, slots);
     TRY(bind_sized(k, slots, call->bindings, buffers, &alias, error));
     buffers[k->buffers] = p->kept;

@@ -404,13 +404,12 @@ void opjit_kernel_retain(opjit_kernel *kernel)
 
 void opjit_kernel_release(opjit_kernel *kernel)
 {
-    rt_core *core;
-    program *p;
-
     if (kernel == NULL || atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) != 1)
         return;
-    core = kernel->core;
-    p = atomic_load(&kernel->active);
+    if (kernel->tiers != NULL)
+        kernel->tiers->close(kernel->tiers);
+    rt_core *const core = kernel->core;
+    program *p = atomic_load(&kernel->active);
     while (p != NULL && (kernel->base == NULL || p->owner != NULL)) { /* the others are the base's */
         program *older = p->older;
         opjit_rt_program_destroy(core, p);

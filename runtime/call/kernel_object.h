@@ -46,6 +46,15 @@ typedef struct slot {
     void *constant; /* bound by the kernel itself */
 } slot;
 
+/* What a kernel needs of its tiers (tiers.c), by pointers: the runtime alone makes none. */
+typedef struct rt_tiers_base {
+    /* For a call with these sizes, which are checked: runs the kernel that there is of them, *out_status is what came of
+     * it; false: there is none, or the call's workspace is too small for it, and the call is counted. */
+    bool (*call)(const opjit_kernel *k, const opjit_call *call, const uint64_t *dims, opjit_status *out_status,
+                 opjit_error *error);
+    void (*close)(struct rt_tiers_base *tiers); /* the kernel goes */
+} rt_tiers_base;
+
 /* What look-ups write, the reference count, has cache lines apart from what calls read and from other kernels'. */
 struct opjit_kernel {
     alignas(64) _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
@@ -53,6 +62,7 @@ struct opjit_kernel {
     uint32_t inputs, buffers;
     uint32_t params, dims;     /* late parameters, and dynamic dimensions behind them */
     uint32_t pointers;         /* that a call holds: to buffers, then to what is kept, or lies between custom steps */
+    rt_tiers_base *tiers;      /* kernels of one size beside it; NULL: none */
     rt_kernel_hooks hooks;
     rt_core *core;
     rt_kernel_times times;

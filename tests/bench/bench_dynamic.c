@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_dynamic.c - kernels with a dynamic dimension beside those of one size, calls in turns, at the typical size and at
- * one above it; the time to compile both; and a call with another size after each call, beside calls with one. */
+ * one above it; the time to compile both; a call with another size after each call, beside calls with one; and what tiers
+ * give to sizes that have a kernel at level peak, and cost those that have none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 #define SAMPLE_US 1000.0
 #define BAR 1.1
-enum { WIDTH = 768, LARGEST = 1500, BUFFER = 64 << 20, COMPILES = 5 };
+enum { WIDTH = 768, LARGEST = 1500, BUFFER = 64 << 20, COMPILES = 5, SMALL = 4, TIERS = 16 };
 
 #define INPUT(name, ...) \
     opjit_graph_input(g, name, F32, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (const uint32_t[]){ __VA_ARGS__ })
@@ -174,6 +175,38 @@ static bool run_size(report *r, description *d, kernel *dynamic, double dynamic_
     return !fixed.failed && !dynamic->failed;
 }
 
+/* With tiers, and kernels at level peak for `made` sizes from n on. */
+static bool compile_tiered(description *d, uint64_t n, uint32_t made, kernel *out)
+{
+    const opjit_dim dim = { "n", 1, LARGEST, d->s->typical };
+    opjit_tiers tiers = OPJIT_TIERS_INIT;
+    opjit_error error = { 0 };
+
+    tiers.level = OPJIT_LEVEL_PEAK;
+    opjit_status status = opjit_compile_tiered(d->context, &dim, 1, describe, d, NULL, &tiers, &out->kernel, &error);
+    for (const uint64_t end = n + made; n < end && status == OPJIT_OK; n++)
+        status = opjit_kernel_specialize(out->kernel, &n, 1, &error);
+    if (status != OPJIT_OK)
+        fprintf(stderr, "%s: %s\n", d->s->name, error.message);
+    return status == OPJIT_OK;
+}
+
+static bool run_tier(report *r, description *d, kernel *dynamic, uint64_t n, void *const *memory)
+{
+    kernel tiered = { 0 };
+    measure_pair pair;
+    char name[96];
+    bool ok = compile_tiered(d, n, 1, &tiered) && bind(&tiered, memory, &n) && bind(dynamic, memory, &n);
+
+    if (ok) {
+        snprintf(name, sizeof name, "%s, n = %u, with its tier", d->s->name, (unsigned)n);
+        measure_run(kernel_run, &tiered, kernel_run, dynamic, r->pairs, SAMPLE_US, &pair);
+        report_put_pair(r, name, &pair, "dynamic", 0);
+    }
+    opjit_kernel_release(tiered.kernel);
+    return ok && !tiered.failed && !dynamic->failed;
+}
+
 static bool run_subject(report *r, opjit_context *context, const subject *s, void *const *memory)
 {
     description d = { .context = context, .s = s };
@@ -186,6 +219,7 @@ static bool run_subject(report *r, opjit_context *context, const subject *s, voi
     ok = compile(&d, 0, true, &dynamic, &ms);
     for (uint64_t n = s->typical; n <= s->typical + 1 && ok; n++)
         ok = run_size(r, &d, &dynamic, ms, n, memory);
+    ok = ok && run_tier(r, &d, &dynamic, SMALL, memory) && run_tier(r, &d, &dynamic, s->typical, memory);
     opjit_kernel_release(dynamic.kernel);
     opjit_graph_destroy(d.graph);
     return ok;
@@ -226,6 +260,34 @@ static bool run_call(report *r, opjit_context *context, void *const *memory)
     return ok;
 }
 
+/* Calls whose time is that of a call itself, of sizes with a kernel and without, beside a kernel that has no tiers. */
+static bool run_lookup(report *r, opjit_context *context, void *const *memory)
+{
+    static const char *const names[] = { "a call with tiers, of one of 16 sizes", "a call with tiers, of another size" };
+    description d = { .context = context, .s = &subjects[0] };
+    kernel tiered = { 0 }, plain = { 0 };
+    measure_pair pair;
+    double ms;
+    bool ok = true;
+
+    for (uint32_t other = 0; other < 2 && ok; other++) {
+        const uint64_t n = 2;
+        if (!report_wants(r, names[other]))
+            continue;
+        ok = compile(&d, 0, true, &plain, &ms) && compile_tiered(&d, n + other, TIERS, &tiered) &&
+             bind(&tiered, memory, &n) && bind(&plain, memory, &n);
+        if (ok) {
+            measure_run(kernel_run, &tiered, kernel_run, &plain, r->pairs, SAMPLE_US, &pair);
+            report_put_pair(r, names[other], &pair, "without", 0);
+        }
+        opjit_kernel_release(tiered.kernel);
+        opjit_kernel_release(plain.kernel);
+        tiered.kernel = plain.kernel = NULL;
+    }
+    opjit_graph_destroy(d.graph);
+    return ok;
+}
+
 int main(int argc, char **argv)
 {
     opjit_context *context;
@@ -246,7 +308,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; ok && i < sizeof subjects / sizeof *subjects; i++)
         ok = run_subject(&r, context, &subjects[i], memory);
-    ok = ok && run_call(&r, context, memory);
+    ok = ok && run_call(&r, context, memory) && run_lookup(&r, context, memory);
     for (uint32_t i = 0; i < 4; i++)
         measure_buffer_free(memory[i], BUFFER);
     opjit_context_destroy(context);
