@@ -23,6 +23,7 @@ enum { HEADS = 16, ROWS = 512, COLUMNS = 512, GRAIN = 8, COUNT = HEADS * ROWS * 
 typedef struct bench {
     report report;
     opjit_context *context;
+    const hand_masks *hand;
     graph *graph;
     float *in, *out, *by_hand;
     _Alignas(64) float slopes[HEADS];
@@ -112,9 +113,9 @@ static double with_best_stores(subject *s, twin *t, const pool *two)
 
 static twin twin_of(bench *b, const fused *c)
 {
-    return (twin){ .fn = c->kind == ALIBI     ? hand_alibi_exp
-                         : c->kind == SOFTMAX ? hand_causal_softmax
-                                              : hand_chain,
+    return (twin){ .fn = c->kind == ALIBI     ? b->hand->alibi_exp
+                         : c->kind == SOFTMAX ? b->hand->causal_softmax
+                                              : b->hand->chain,
                    .job = { .in = b->in,
                             .more = c->kind == CHAIN ? b->row : b->slopes,
                             .out = b->by_hand,
@@ -132,16 +133,16 @@ static twin reference_of(bench *b, const fused *c, subject *s, const pool *two, 
     t.executor = two != NULL ? pool_executor(two) : NULL;
     if (c->kind != CHAIN) {
         with_best_stores(s, &t, two);
-        *name = c->kind == WHOLE_ROWS    ? (t.job.mode == HAND_NT ? "hand copy nt" : "hand copy plain")
-                : t.job.mode == HAND_NT ? "hand nt"
-                                         : "hand plain";
+        *name = c->kind == WHOLE_ROWS    ? (t.job.mode == HAND_NT ? "copy nt" : "copy plain")
+                : t.job.mode == HAND_NT ? "nt"
+                                         : "plain";
         return t;
     }
     twin memory = t, arithmetic = t;
     memory.job.length = 0;
     arithmetic.job.again = true;
     const bool bound = with_best_stores(s, &memory, two) > time_of(s, &arithmetic, two);
-    *name = !bound ? "hand arithmetic" : memory.job.mode == HAND_NT ? "hand copy nt" : "hand copy plain";
+    *name = !bound ? "arithmetic" : memory.job.mode == HAND_NT ? "copy nt" : "copy plain";
     return bound ? memory : arithmetic;
 }
 
@@ -207,9 +208,9 @@ static bool compare(bench *b, const fused *c, subject *s)
 static void run_case(bench *b, const fused *c, opjit_level level, const pool *two)
 {
     opjit_binding bindings[3];
-    const char *reference;
+    const char *kind;
     measure_pair pair;
-    char name[64];
+    char name[64], reference[64];
     subject s;
 
     snprintf(name, sizeof name, "%s%s%s", c->name, level == OPJIT_LEVEL_PEAK ? ", peak" : "",
@@ -222,7 +223,8 @@ static void run_case(bench *b, const fused *c, opjit_level level, const pool *tw
     }
     b->broken = (c->kind != WHOLE_ROWS && !compare(b, c, &s)) || b->broken; /* only a copy is by hand */
     s.call.executor = two != NULL ? pool_executor(two) : NULL;
-    twin t = reference_of(b, c, &s, two, &reference);
+    twin t = reference_of(b, c, &s, two, &kind);
+    snprintf(reference, sizeof reference, "%s %s", b->hand->name, kind);
     measure_twin(&s, &t, two, b->report.pairs, &pair);
     report_put(&b->report, &(report_row){ .name = name,
                                           .ns = pair.a_ns,
@@ -257,14 +259,11 @@ static void fill(bench *b)
 
 static bool start(bench *b)
 {
-    opjit_error error;
-
-    if (!hand_masks_runs()) {
+    b->hand = hand_masks_get(opjit_context_target(b->context));
+    if (b->hand == NULL) {
         fprintf(stderr, "the loops by hand need AVX2 and FMA\n");
         return false;
     }
-    if (opjit_context_create(NULL, &b->context, &error) != OPJIT_OK)
-        return subject_complain("context", &error);
     b->in = measure_buffer(BYTES);
     b->out = measure_buffer(BYTES);
     b->by_hand = measure_buffer(BYTES);
@@ -280,13 +279,12 @@ static bool start(bench *b)
 int main(int argc, char **argv)
 {
     static bench b; /* static, as its rows are read in whole vectors */
-    const int status = report_options(&b.report, argc, argv);
+    const int status = report_open(&b.report, "fused graphs", argc, argv, &b.context);
 
     if (status != 0)
         return status;
     if (!start(&b))
         return 1;
-    report_begin(&b.report, "fused graphs", opjit_context_target(b.context));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run_case(&b, &cases[i], OPJIT_LEVEL_AUTO, NULL);
         run_case(&b, &cases[i], OPJIT_LEVEL_PEAK, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hand_masks.c - see hand_masks.h. */
+/* hand_masks.c - the loops of hand_masks.h for AVX2 and FMA, and the choice of a version. */
 #include "tests/bench/hand_masks.h"
+
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,8 +14,6 @@
 #define UNROLLED _Pragma("GCC unroll 4")
 
 enum { LANES = 8, MOST_COLUMNS = 4096 };
-
-bool hand_masks_runs(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ INLINE void alibi(const hand_masks_job *job, uint64_t begin, uint64_t end, const
     }
 }
 
-ISA void hand_alibi_exp(const hand_masks_job *job, uint64_t begin, uint64_t end)
+ISA static void alibi_exp(const hand_masks_job *job, uint64_t begin, uint64_t end)
 {
     if (job->mode == HAND_NT)
         alibi(job, begin, end, true);
@@ -176,7 +176,7 @@ INLINE void softmax(const hand_masks_job *job, uint64_t begin, uint64_t end, con
     }
 }
 
-ISA void hand_causal_softmax(const hand_masks_job *job, uint64_t begin, uint64_t end)
+ISA static void causal_softmax(const hand_masks_job *job, uint64_t begin, uint64_t end)
 {
     if (job->mode == HAND_NT)
         softmax(job, begin, end, true);
@@ -228,7 +228,7 @@ INLINE void run_chain(const hand_masks_job *job, uint64_t begin, uint64_t end, c
             run_chain(job, begin, end, n, false);                                                   \
         break;
 
-ISA void hand_chain(const hand_masks_job *job, uint64_t begin, uint64_t end)
+ISA static void chain_of(const hand_masks_job *job, uint64_t begin, uint64_t end)
 {
     switch (job->length) {
         CHAIN(0)
@@ -242,10 +242,22 @@ ISA void hand_chain(const hand_masks_job *job, uint64_t begin, uint64_t end)
     if (job->mode == HAND_NT)
         _mm_sfence();
 }
-#else
-bool hand_masks_runs(void) { return false; }
+const hand_masks hand_masks_avx2 = { "avx2", alibi_exp, causal_softmax, chain_of };
 
-void hand_alibi_exp(const hand_masks_job *job, uint64_t begin, uint64_t end) { (void)job, (void)begin, (void)end; }
-void hand_causal_softmax(const hand_masks_job *job, uint64_t begin, uint64_t end) { (void)job, (void)begin, (void)end; }
-void hand_chain(const hand_masks_job *job, uint64_t begin, uint64_t end) { (void)job, (void)begin, (void)end; }
+const hand_masks *hand_masks_get(const char *target)
+{
+    const bool wide = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+    if (strstr(target, "x86-64-v4") != NULL && wide)
+        return &hand_masks_avx512;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &hand_masks_avx2 : NULL;
+}
+#else
+const hand_masks hand_masks_avx2 = { .name = "none" };
+
+const hand_masks *hand_masks_get(const char *target)
+{
+    (void)target;
+    return NULL;
+}
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hand_masks.h - the yardstick of fused graphs: causal masks with ALiBi slopes under exp, causal softmax, chains of
- * cheap operators, as an expert writes them for AVX2 and FMA.  The numerics are the library's: the same polynomial of
- * exp, sums in 32 lanes that are folded by halves, no fused multiply-add that the formula lacks; so results are
- * compared bit for bit.  It may assume aligned rows of whole lines, and no NaN in chains' rows. */
+ * cheap operators, as an expert writes them for AVX2 and FMA, and for AVX-512.  The numerics are the library's: the same
+ * polynomial of exp, sums in 32 lanes that are folded by halves, no fused multiply-add that the formula lacks; so
+ * results are compared bit for bit.  It may assume aligned rows of whole lines, and no NaN in chains' rows. */
 #ifndef OPJIT_TESTS_BENCH_HAND_MASKS_H
 #define OPJIT_TESTS_BENCH_HAND_MASKS_H
 
@@ -20,10 +20,13 @@ typedef struct hand_masks_job {
 /* Does rows [begin, end) of all heads. */
 typedef void (*hand_masks_fn)(const hand_masks_job *job, uint64_t begin, uint64_t end);
 
-void hand_alibi_exp(const hand_masks_job *job, uint64_t begin, uint64_t end);
-void hand_causal_softmax(const hand_masks_job *job, uint64_t begin, uint64_t end);
-void hand_chain(const hand_masks_job *job, uint64_t begin, uint64_t end);
+typedef struct hand_masks {
+    const char *name; /* "avx2" */
+    hand_masks_fn alibi_exp, causal_softmax, chain;
+} hand_masks;
+extern const hand_masks hand_masks_avx2, hand_masks_avx512;
 
-bool hand_masks_runs(void); /* whether this machine has the instructions */
+/* The widest version that both this machine and a target of that text have; NULL: none. */
+const hand_masks *hand_masks_get(const char *target);
 
 #endif
