@@ -346,7 +346,6 @@ LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v);
 /* expand.c: what LLVM would turn into a library call */
 LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x);
 LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
-LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
 LLVMValueRef opjit_cg_expand_ctpop(cg_func *f, LLVMValueRef x);
 LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
@@ -426,6 +425,8 @@ void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
 /* A vector of `count` lanes of a and b: a place below a's number of lanes is a lane of a, those from there on are b's;
  * UINT32_MAX: any lane. */
 LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count);
+/* `count` lanes from `first` on, after the last one again the first. */
+LLVMValueRef opjit_cg_part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count);
 /* Concatenates vectors, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Interleaves the lanes of the parts, a power of two of them; overwrites v. */

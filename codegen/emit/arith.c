@@ -256,10 +256,9 @@ static LLVMValueRef in_f64(cg_func *f, ir_op op, LLVMValueRef *a)
 static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits)
 {
     LLVMValueRef a[3] = { NULL };
-    const uint32_t count =
-        op == IR_FMA                                                                                            ? 3
-        : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT || op == IR_LDEXP ? 1
-                                                                                                                : 2;
+    const uint32_t count = op == IR_FMA                                                                          ? 3
+                           : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT ? 1
+                                                                                                                 : 2;
     for (uint32_t i = 0; i < count; i++) {
         a[i] = opjit_cg_as_float(f, bits[i]);
         a[i] = op == IR_MIN || op == IR_MAX || op == IR_REM ? a[i] : opjit_cg_kept(f, a[i]);
@@ -276,7 +275,7 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
     case IR_MAX: return number_choice(f, op, type, bits, a[0], a[1]);
     case IR_SQRT: return opjit_cg_call(f, "llvm.sqrt", 1, a);
     case IR_FMA: return fma_op(f, type, a);
-    case IR_LDEXP: return opjit_cg_expand_ldexp(f, type, a[0], bits[1]);
+    case IR_SCALE: return f->cpu->scale(f, a[0], a[1]);
     case IR_SIN_FAR:
     case IR_COS_FAR:
     case IR_TAN_FAR: return opjit_cg_soft_lanes(f, op, type, a);
@@ -302,18 +301,15 @@ static LLVMValueRef half_fma(cg_func *f, LLVMValueRef *a)
 static LLVMValueRef half_arith(cg_func *f, ir_op op, LLVMValueRef *bits)
 {
     LLVMValueRef a[3] = { NULL };
-    const uint32_t count =
-        op == IR_FMA                                                                                            ? 3
-        : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT || op == IR_LDEXP ? 1
-                                                                                                                : 2;
+    const uint32_t count = op == IR_FMA                                                                          ? 3
+                           : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT ? 1
+                                                                                                                 : 2;
     for (uint32_t i = 0; i < count; i++)
         a[i] = opjit_cg_half_to_f32(f, bits[i]);
     if (op == IR_MIN || op == IR_MAX)
         return float_choice(f, op, bits, a[0], a[1]);
     if (op == IR_FMA)
         return half_fma(f, a);
-    if (op == IR_LDEXP) /* exact in f32 unless the result is zero or infinite anyway */
-        return opjit_cg_f32_to_half(f, opjit_cg_expand_ldexp(f, IR_F16, a[0], bits[1]));
     return opjit_cg_f32_to_half(f, float_arith(f, op, IR_F32, a));
 }
 

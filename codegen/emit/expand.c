@@ -130,49 +130,6 @@ LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a)
     return LLVMBuildFPTrunc(f->b, opjit_cg_round_to_odd(f, s, error), opjit_cg_float(f, IR_F32, lanes), "");
 }
 
-static LLVMValueRef clamp(cg_func *f, LLVMValueRef n, int64_t lo, int64_t hi)
-{
-    LLVMValueRef low = opjit_cg_call(f, "llvm.smax", 2, (LLVMValueRef[]){ n, number(f, n, (uint64_t)lo) });
-    return opjit_cg_call(f, "llvm.smin", 2, (LLVMValueRef[]){ low, number(f, low, (uint64_t)hi) });
-}
-
-/* 2^n, n within the normal numbers of the type. */
-static LLVMValueRef power(cg_func *f, ir_type type, LLVMValueRef n)
-{
-    if (type != IR_F64)
-        return opjit_cg_as_float(f, shl(f, add(f, n, 127), 23));
-    return opjit_cg_as_float(f, shl(f, add(f, opjit_cg_resize(f, n, 64, true), 1023), 52));
-}
-
-/* One step of f64's ldexp: moves 1023 or -969 of an n beyond +-1022 into x.  Steps down are exact, except for results
- * whose last step is still below 2^-53, so that only that step rounds. */
-static void ldexp_step(cg_func *f, LLVMValueRef *x, LLVMValueRef *n)
-{
-    LLVMValueRef up = compare(f, LLVMIntSGT, *n, 1023), down = compare(f, LLVMIntSLT, *n, (uint64_t)-1022);
-    LLVMValueRef scale = select(f, up, real(f, *x, 0x1p1023), select(f, down, real(f, *x, 0x1p-969), real(f, *x, 1)));
-    LLVMValueRef taken =
-        select(f, up, number(f, *n, (uint64_t)-1023), select(f, down, number(f, *n, 969), number(f, *n, 0)));
-    *x = LLVMBuildFMul(f->b, *x, scale, "");
-    *n = LLVMBuildAdd(f->b, *n, taken, "");
-}
-
-/* f16: the operand comes as f32, and the result is f32, not yet rounded to f16. */
-LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n)
-{
-    const uint32_t lanes = opjit_cg_lanes(x);
-    if (type == IR_F16)
-        return LLVMBuildFMul(f->b, x, power(f, IR_F32, clamp(f, n, -60, 60)), "");
-    if (type == IR_F32) { /* exact in f64 */
-        LLVMValueRef wide = LLVMBuildFPExt(f->b, x, opjit_cg_float(f, IR_F64, lanes), "");
-        wide = LLVMBuildFMul(f->b, wide, power(f, IR_F64, clamp(f, n, -300, 300)), "");
-        return LLVMBuildFPTrunc(f->b, wide, opjit_cg_float(f, IR_F32, lanes), "");
-    }
-    n = clamp(f, n, -4000, 4000);
-    ldexp_step(f, &x, &n);
-    ldexp_step(f, &x, &n);
-    return LLVMBuildFMul(f->b, x, power(f, IR_F64, clamp(f, n, -1022, 1023)), "");
-}
-
 /* --- quotients of vectors of integers of up to 32 bits; divisors are not 0, and not -1 for INT_MIN --------------- */
 
 /* Up to 16 bits in f32: the quotient is below 2^16 in absolute value, and a whole number or at least 2^-16 from one. */

@@ -155,7 +155,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_ABS:
     case IR_SQRT:
     case IR_FMA:
-    case IR_LDEXP:
+    case IR_SCALE:
     case IR_FLOOR:
     case IR_CEIL:
     case IR_TRUNC:

@@ -10,6 +10,21 @@ LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const 
     return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(mask, count), "");
 }
 
+LLVMValueRef opjit_cg_part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count)
+{
+    const uint32_t lanes = opjit_cg_lanes(v);
+    uint32_t places[CG_MAX_LANES];
+    if (lanes == count)
+        return v;
+    if (lanes == 1)
+        return opjit_cg_splat(f, v, count);
+    if (count == 1)
+        return opjit_cg_lane(f, v, first);
+    for (uint32_t i = 0; i < count; i++)
+        places[i] = (first + i) % lanes;
+    return opjit_cg_shuffle(f, v, LLVMGetPoison(LLVMTypeOf(v)), places, count);
+}
+
 /* The same at quick, where the target has an instruction for it.  Both have as many lanes. */
 static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
 {

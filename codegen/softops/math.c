@@ -60,7 +60,8 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
 {
     *s = (sequence){ .m = { .steps = ARENA_ARRAY(f->arena, math_step, MATH_STEPS),
                             .capacity = MATH_STEPS,
-                            .below = record->kind != 0 },
+                            .below = record->kind != 0,
+                            .scales = opjit_rt_target_scales(f->target) },
                      .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS) };
     for (uint32_t c = 0; c < CG_MATH_COPIES; c++)
         s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS);

@@ -226,42 +226,21 @@ static LLVMValueRef vector_function(cg_func *f, const vector_op *op, LLVMTypeRef
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* `count` lanes from `first` on, wrapping around after the last one. */
-static LLVMValueRef part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count)
-{
-    LLVMValueRef at[CG_MAX_LANES];
-    const uint32_t lanes = opjit_cg_lanes(v);
-    if (lanes == 1)
-        return opjit_cg_splat(f, v, count);
-    for (uint32_t i = 0; i < count; i++)
-        at[i] = LLVMConstInt(f->type.i32, (first + i) % lanes, 0);
-    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, count), "");
-}
-
-static LLVMValueRef join(cg_func *f, LLVMValueRef a, LLVMValueRef b)
-{
-    LLVMValueRef at[CG_MAX_LANES];
-    const uint32_t lanes = 2 * opjit_cg_lanes(a);
-    for (uint32_t i = 0; i < lanes; i++)
-        at[i] = LLVMConstInt(f->type.i32, i, 0);
-    return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(at, lanes), "");
-}
-
 static LLVMValueRef call(cg_func *f, const vector_op *op, LLVMValueRef *a)
 {
     const uint32_t lanes = opjit_cg_lanes(a[0]), width = f->target->vector_bytes / opjit_ir_type_size(op->type);
     LLVMValueRef some[2][3] = { { NULL } };
     for (uint32_t i = 0; i < op->count && lanes != width; i++) {
-        some[0][i] = part(f, a[i], 0, lanes > width ? lanes / 2 : width);
-        some[1][i] = lanes > width ? part(f, a[i], lanes / 2, lanes / 2) : NULL;
+        some[0][i] = opjit_cg_part(f, a[i], 0, lanes > width ? lanes / 2 : width);
+        some[1][i] = lanes > width ? opjit_cg_part(f, a[i], lanes / 2, lanes / 2) : NULL;
     }
     if (lanes > width)
-        return join(f, call(f, op, some[0]), call(f, op, some[1]));
+        return opjit_cg_join(f, (LLVMValueRef[]){ call(f, op, some[0]), call(f, op, some[1]) }, 2);
     LLVMTypeRef vector = opjit_cg_float(f, op->type, width);
     LLVMTypeRef type = LLVMFunctionType(vector, (LLVMTypeRef[]){ vector, vector, vector }, op->count, 0);
     LLVMValueRef fn = vector_function(f, op, type);
     LLVMValueRef out = LLVMBuildCall2(f->b, type, fn, lanes < width ? some[0] : a, op->count, "");
-    return lanes == width ? out : lanes == 1 ? opjit_cg_lane(f, out, 0) : part(f, out, 0, lanes);
+    return opjit_cg_part(f, out, 0, lanes);
 }
 
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)

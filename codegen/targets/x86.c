@@ -166,10 +166,38 @@ static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, i
         f, lanes == 16 ? "llvm.x86.avx512.mask.gather.dpi.512" : "llvm.x86.avx512.mask.gather.dpq.512", 5, args);
 }
 
+/* In whole vectors of 128 to 512 bits. */
+static LLVMValueRef scale(cg_func *f, LLVMValueRef x, LLVMValueRef n)
+{
+    enum { LEAST = 128, MOST = 512 };
+    static const char *const names[2][3] = {
+        { "llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
+          "llvm.x86.avx512.mask.scalef.ps.512" },
+        { "llvm.x86.avx512.mask.scalef.pd.128", "llvm.x86.avx512.mask.scalef.pd.256",
+          "llvm.x86.avx512.mask.scalef.pd.512" }
+    };
+    const uint32_t bits = opjit_cg_bits(x), lanes = opjit_cg_lanes(x), all = lanes * bits;
+    LLVMValueRef a[2] = { x, n }, halves[2];
+    if (all > MOST) {
+        for (uint32_t i = 0; i < 2; i++)
+            halves[i] =
+                scale(f, opjit_cg_part(f, x, i * lanes / 2, lanes / 2), opjit_cg_part(f, n, i * lanes / 2, lanes / 2));
+        return opjit_cg_join(f, halves, 2);
+    }
+    for (uint32_t i = 0; i < 2 && all < LEAST; i++)
+        a[i] = opjit_cg_part(f, a[i], 0, LEAST / bits);
+    const uint32_t width = all < LEAST ? LEAST : all, mask = width / bits < 8 ? 8 : width / bits;
+    LLVMValueRef args[] = { a[0], a[1], a[0], opjit_cg_number(f, mask, 1, UINT64_MAX),
+                            opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    return opjit_cg_part(f, opjit_cg_call_plain(f, names[bits == 64][width / 256], width == MOST ? 5 : 4, args), 0,
+                         lanes);
+}
+
 static const cg_legal legal[] = {
     { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_FMA, CG_F32 | CG_F64, CG_NEEDS(RT_X86_FMA), CG_NATIVE, CG_CALLED },
+    { IR_SCALE, CG_F32 | CG_F64, CG_NEEDS(RT_X86_AVX512VL), CG_NATIVE, CG_REFUSED },
     { IR_FLOOR, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
     { IR_CEIL, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
     { IR_TRUNC, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
@@ -196,6 +224,7 @@ const cg_target opjit_cg_target_x86 = {
     .repeat = repeat,
     .unless_nan = unless_nan,
     .gather = gather,
+    .scale = scale,
     .tile = opjit_cg_x86_tile,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",

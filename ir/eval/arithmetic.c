@@ -3,7 +3,7 @@
  * ops: total, bit exact, and what every target must compute.
  *
  * Values are bits as in CONST: zero-extended to 64.  f16 arithmetic is done in f32 and rounded once, which gives the
- * correctly rounded f16 result for + - * / sqrt (24 >= 2 * 11 + 2); fma and ldexp are treated separately.  Needs the
+ * correctly rounded f16 result for + - * / sqrt (24 >= 2 * 11 + 2); fma and scale are treated separately.  Needs the
  * default floating-point environment and no contraction. */
 #include "ir/eval/arithmetic.h"
 
@@ -296,15 +296,17 @@ static uint64_t fma_f16(uint64_t x, uint64_t y, uint64_t z)
     return opjit_ir_f64_to_f16(s);
 }
 
-/* f16: exact in double for every scale whose result is not zero or infinite anyway. */
-static uint64_t ldexp_bits(ir_type type, uint64_t x, int32_t n)
+/* As vscalefps and vscalefpd: by an infinite power even a NaN becomes 0 or infinite. */
+static uint64_t scale_bits(ir_type type, uint64_t x, uint64_t power)
 {
-    if (type == IR_F64)
-        return bits_of_f64(ldexp(f64_of(x), n));
-    if (type == IR_F32)
-        return bits_of_f32(ldexpf(f32_of(x), n));
-    const int32_t scale = n > 100 ? 100 : n < -100 ? -100 : n;
-    return opjit_ir_f64_to_f16(ldexp(double_of(IR_F16, x), scale));
+    enum { BEYOND = 5000 }; /* of which every number becomes 0 or infinite */
+    const double n = double_of(type, power), by = n > 0 ? INFINITY : 0, a = double_of(type, x);
+    if (isnan(n))
+        return power;
+    if (isinf(n))
+        return type == IR_F64 ? bits_of_f64(isnan(a) ? by : a * by) : bits_of_f32((float)(isnan(a) ? by : a * by));
+    const int whole = (int)floor(n > BEYOND ? BEYOND : n < -BEYOND ? -BEYOND : n);
+    return type == IR_F64 ? bits_of_f64(ldexp(a, whole)) : bits_of_f32(ldexpf(f32_of(x), whole));
 }
 
 static double round_double(ir_op op, double x)
@@ -363,7 +365,7 @@ static bool float_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out
     case IR_ABS: *out = args[0] & ~sign; return true;
     case IR_MIN:
     case IR_MAX: *out = float_choose(op, type, args); return true;
-    case IR_LDEXP: *out = ldexp_bits(type, args[0], (int32_t)(uint32_t)args[1]); return true;
+    case IR_SCALE: *out = scale_bits(type, args[0], args[1]); return true;
     default: break;
     }
     if (type == IR_F16 && op == IR_FMA) {

@@ -63,6 +63,8 @@ static int half_range(val x)
  * is. */
 static val scale(math *m, val p, const reduced *a, val x, int up)
 {
+    if (m->scales)
+        return m_op2(m, IR_SCALE, p, up == 0 ? a->n : m_add(m, a->n, m_like(m, x, up)));
     const uint32_t fraction = m_fraction(x);
     const uint64_t half = (uint64_t)half_range(x) << fraction;
     const uint64_t factor = (uint64_t)((m_is_f64(x) ? 1023 : 127) + up) << fraction; /* bits of 2^up */
@@ -99,9 +101,9 @@ static val exp_below(math *m, math_grade grade, val x)
 
 val opjit_ir_math_exp(math *m, math_grade grade, val x)
 {
-    if (m->below)
+    if (m->below && !m->scales)
         return exp_below(m, grade, x);
-    x = limit(m, x);
+    x = m->below ? limit_below(m, x) : limit(m, x);
     const reduced a = reduce(m, x);
     return scale(m, exp_reduced(m, grade, &a, grade == GRADE_F64), &a, x, 0);
 }

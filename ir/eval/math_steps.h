@@ -39,6 +39,7 @@ typedef struct math {
     uint32_t count, capacity;
     bool failed; /* more steps than there is room for */
     bool below;  /* exp, recorded: its operand is at most 0 or a NaN, so that fewer steps give the same bits */
+    bool scales; /* recorded: the target has IR_SCALE, which gives the same bits as the steps that it replaces */
 } math;
 
 enum { MATH_STEPS = 1024 /* room for the longest function */ };

@@ -14,6 +14,7 @@ typedef struct expander {
     math_step *steps;
     uint32_t *uses; /* by step */
     block *out;     /* where lets go */
+    bool scales;    /* the target does */
 } expander;
 
 /* Facts about a node that a statement's operand reads. */
@@ -76,7 +77,10 @@ static ir_ref emit_step(expander *e, const ir_ref *nodes, uint32_t i, const ir_r
 /* The sequence for op of args; steps with several readers are named. */
 static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *out)
 {
-    math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = opjit_ir_math_is_below(e->f, op, args[0]) };
+    math m = { .steps = e->steps,
+               .capacity = MATH_STEPS,
+               .below = opjit_ir_math_is_below(e->f, op, args[0]),
+               .scales = e->scales };
     const val x = operand(e, &m, args[0], 0), y = args[1] != 0 ? operand(e, &m, args[1], 1) : x;
     const val result = opjit_ir_math(&m, op, x, y);
     ir_ref *nodes = ARENA_ARRAY(&e->f->scratch, ir_ref, m.count);
@@ -195,7 +199,7 @@ static opjit_status expand_block(expander *e, ir_ref parent)
     return f->failed ? opjit_rt_no_memory(e->error) : OPJIT_OK;
 }
 
-opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error)
+opjit_status opjit_ir_expand_math(ir_func *f, const rt_target *target, opjit_error *error)
 {
     bool found = false;
     for (ir_ref r = 1; r < f->node_count && !found; r++)
@@ -204,6 +208,7 @@ opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error)
         return OPJIT_OK;
     expander e = { .f = f,
                    .error = error,
+                   .scales = target && opjit_rt_target_scales(target),
                    .steps = ARENA_ARRAY(&f->scratch, math_step, MATH_STEPS),
                    .uses = ARENA_ARRAY(&f->scratch, uint32_t, MATH_STEPS) };
     if (e.steps == NULL || e.uses == NULL)

@@ -175,7 +175,7 @@ void opjit_ir_orient(ir_func *f);
 /* cleanup.c: loops, lets, accumulators, updates and stores without effect. */
 void opjit_ir_remove_idle(ir_func *f);
 /* expand.c: mathematical functions become their sequences. */
-opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error);
+opjit_status opjit_ir_expand_math(ir_func *f, const rt_target *target, opjit_error *error);
 /* once.c: marks stages that run once. */
 void opjit_ir_mark_once(ir_func *f);
 /* Bytes of the constants that expr is made of; 0: something else is in it, too, or nothing. */

@@ -260,7 +260,7 @@ static opjit_status schedule(ir_func *f, const ir_pass_env *env, opjit_error *er
 static opjit_status expand(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
     if (!env->calls_math || has_threads(env))
-        TRY(opjit_ir_expand_math(f, error));
+        TRY(opjit_ir_expand_math(f, env->target, error));
     if (env->once && !has_threads(env) && f->phase < IR_EXPANDED)
         opjit_ir_mark_once(f);
     return OPJIT_OK;

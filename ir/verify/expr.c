@@ -120,9 +120,9 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (!ir_is_element(type) || opjit_ir_type_size(type) != opjit_ir_type_size(from))
             FAIL(1, expr, "%s has another width than %s", opjit_ir_type_name(type), opjit_ir_type_name(from));
         return OPJIT_OK;
-    case IR_LDEXP:
-        if (ir_at(f, ir_operand(f, expr, 1))->type != IR_I32)
-            FAIL(1, expr, "operand 1 is not i32");
+    case IR_SCALE:
+        if (type == IR_F16)
+            FAIL(1, expr, "f16, not f32 or f64");
         return OPJIT_OK;
     case IR_DOT4_UU:
     case IR_DOT4_US:

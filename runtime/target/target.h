@@ -82,6 +82,8 @@ static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->
 bool opjit_rt_target_has_masks(const rt_target *target);
 /* Whether code at level quick calls functions for mathematical ops, rather than having their sequences in place. */
 bool opjit_rt_target_calls_math(const rt_target *target);
+/* Whether it has an instruction that multiplies floats by powers of two (IR_SCALE). */
+bool opjit_rt_target_scales(const rt_target *target);
 /* Whether loads of every type may be at any address, and are as fast as others where that is a multiple of the type's
  * size. */
 static inline bool rt_target_loads_anywhere(const rt_target *t)

@@ -264,6 +264,11 @@ bool opjit_rt_target_calls_math(const rt_target *t)
     return rt_target_has(t, RT_X86_FMA);
 }
 
+bool opjit_rt_target_scales(const rt_target *t)
+{
+    return rt_target_has(t, RT_X86_AVX512VL);
+}
+
 bool opjit_rt_target_has_masks(const rt_target *t)
 {
     return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||

@@ -257,11 +257,12 @@ static const corner corners[] = {
     { IR_RINT, IR_F32, IR_F32, { 0x40200000 }, 0x40000000 }, /* 2.5 */
     { IR_RINT, IR_F32, IR_F32, { 0xbf000000 }, F32_MINUS_ZERO },
     { IR_CEIL, IR_F16, IR_F16, { 0xb800 }, 0x8000 },
-    { IR_LDEXP, IR_F32, IR_F32, { F32_ONE, (uint32_t)-149 }, 1 },
-    { IR_LDEXP, IR_F32, IR_F32, { F32_ONE, 200 }, F32_INF },
-    { IR_LDEXP, IR_F16, IR_F16, { 0x3c00, (uint32_t)-24 }, 1 },
-    { IR_LDEXP, IR_F16, IR_F16, { 0x0001, 39 }, 0x7800 },
-    { IR_LDEXP, IR_F64, IR_F64, { 1, 0x7fffffff }, 0x7ff0000000000000 },
+    { IR_SCALE, IR_F32, IR_F32, { F32_ONE, 0xc3148000 }, 1 },       /* -148.5, down to -149 */
+    { IR_SCALE, IR_F32, IR_F32, { 0x3fc00000, 0xc3158000 }, 1 },    /* 1.5 * 2^-150: once, up */
+    { IR_SCALE, IR_F32, IR_F32, { F32_ONE, 0x43480000 }, F32_INF }, /* 200 */
+    { IR_SCALE, IR_F32, IR_F32, { F32_MINUS_ZERO, 0xff800000 }, F32_MINUS_ZERO },
+    { IR_SCALE, IR_F32, IR_F32, { F32_NAN, 0xff800000 }, 0 },
+    { IR_SCALE, IR_F64, IR_F64, { 1, 0x7fefffffffffffff }, 0x7ff0000000000000 },
     /* comparisons: ordered, except ne */
     { IR_EQ, IR_BOOL, IR_F32, { F32_NAN, F32_NAN }, 0 },
     { IR_NE, IR_BOOL, IR_F32, { F32_NAN, F32_NAN }, 1 },
