@@ -425,8 +425,7 @@ void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
 /* A vector of `count` lanes of a and b: a place below a's number of lanes is a lane of a, those from there on are b's;
  * UINT32_MAX: any lane. */
 LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count);
-/* `count` lanes from `first` on, after the last one again the first. */
-LLVMValueRef opjit_cg_part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count);
+LLVMValueRef opjit_cg_part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count); /* lanes, in a circle */
 /* Concatenates vectors, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Interleaves the lanes of the parts, a power of two of them; overwrites v. */
