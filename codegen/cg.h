@@ -55,7 +55,7 @@ typedef struct cg_info {
     bool seen;
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads;   /* depends on memory or an accumulator */
-    bool calls;   /* contains a mathematical function */
+    uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */
     bool outside; /* it is a load, a coordinate of which may be out of bounds unless a select guards it */
     bool guarded; /* contains such a load */
 } cg_info;

@@ -36,7 +36,7 @@ typedef struct cg_facts {
     bool distributed;    /* its iterations are distributed over a team's threads */
     bool edge;           /* it is the first or the last line of a row */
     bool arithmetic;     /* it has more than copies and selects */
-    bool calls;          /* its body calls mathematical functions */
+    uint32_t calls;      /* its body calls mathematical functions, for that many copies at once; 0: none */
     bool updates;        /* its first statement updates an accumulator */
     bool nontemporal;    /* its stores go around the caches */
     bool maskable;       /* a remainder may be one masked vector */

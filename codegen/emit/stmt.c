@@ -77,27 +77,41 @@ static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
         f->order[(*count)++] = node;
 }
 
-/* Whether the function is called once for both copies. */
-static bool is_pair(const cg_func *f, ir_ref node, uint32_t copies)
+/* How many copies, up to `most`, one call of the function is for. */
+static uint32_t copies_of_call(const cg_func *f, ir_ref node, uint32_t most)
 {
     const ir_node *n = ir_at(f->ir, node);
-    return copies == CG_MATH_COPIES && (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 && !f->piece->mask &&
-           f->piece->lanes * opjit_ir_type_size((ir_type)n->type) >= f->target->vector_bytes;
+    const uint32_t all = opjit_cg_math_copies(f, n);
+    if (all == 0 || f->piece->mask || f->piece->lanes * opjit_ir_type_size((ir_type)n->type) < f->target->vector_bytes)
+        return 1;
+    return all <= most ? all : most >= CG_CALL_COPIES ? CG_CALL_COPIES : 1;
 }
 
-/* Emits copies from and from + 1 of a mathematical function. */
-static void emit_pair(cg_func *f, ir_ref node, uint32_t from)
+/* Emits so many copies, from `from` on, of a mathematical function. */
+static void emit_together(cg_func *f, ir_ref node, uint32_t from, uint32_t copies)
 {
     cg_math_values operands[CG_MATH_COPIES];
     LLVMValueRef out[CG_MATH_COPIES];
-    for (uint32_t u = 0; u < CG_MATH_COPIES; u++) {
+    for (uint32_t u = 0; u < copies; u++) {
         set_side(f, from + u);
         opjit_cg_math_operands(f, node, operands[u]);
     }
-    opjit_cg_math_pair(f, node, operands, out);
-    for (uint32_t u = 0; u < CG_MATH_COPIES; u++) {
+    opjit_cg_math_together(f, node, operands, copies, out);
+    for (uint32_t u = 0; u < copies; u++) {
         set_side(f, from + u);
         opjit_cg_remember(f, CG_VALUE, node, f->info[node].fresh ? f->scope_count - 1 : f->piece->copy_scope, out[u]);
+    }
+}
+
+static void emit_copies(cg_func *f, ir_ref node, uint32_t from, uint32_t to)
+{
+    for (uint32_t u = from, copies; u < to; u += copies) {
+        copies = copies_of_call(f, node, to - u);
+        set_side(f, u);
+        if (copies > 1)
+            emit_together(f, node, u, copies);
+        else
+            opjit_cg_emit(f, node);
     }
 }
 
@@ -111,17 +125,11 @@ static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
             if (ir_at(f->ir, s)->op != IR_STORE || i == 0)
                 put_in_order(f, ir_operand(f->ir, s, i), &count);
         opjit_cg_scope_push(f);
-        for (uint32_t i = 0; i <= count; i++) {
-            const bool pair = i < count && is_pair(f, f->order[i], to - from);
-            if (pair)
-                emit_pair(f, f->order[i], from);
-            for (uint32_t u = from; u < to && !pair; u++) {
-                set_side(f, u);
-                if (i < count)
-                    opjit_cg_emit(f, f->order[i]);
-                else
-                    emit_statement(f, s);
-            }
+        for (uint32_t i = 0; i < count; i++)
+            emit_copies(f, f->order[i], from, to);
+        for (uint32_t u = from; u < to; u++) {
+            set_side(f, u);
+            emit_statement(f, s);
         }
         opjit_cg_scope_pop(f);
     }

@@ -3,6 +3,7 @@
  * computed before a loop, and whether the target can do it.  Emits nothing; emission after it fails only for lack of
  * memory. */
 #include "codegen/cg.h"
+#include "codegen/softops/kept.h"
 #include "ir/eval/numerics.h"
 
 typedef struct planner {
@@ -150,10 +151,10 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         info->fresh |= o->fresh;
         info->loads |= o->loads;
         info->guarded |= o->guarded;
-        info->calls |= o->calls;
+        info->calls = opjit_cg_fewer_calls(info->calls, o->calls);
         weight += o->weight;
     }
-    info->calls |= (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
+    info->calls = opjit_cg_fewer_calls(info->calls, opjit_cg_math_copies(p->f, n));
     plan_leaf(p, node, info);
     if (n->op == IR_HEAD)
         p->f->head = p->f->head_count++ == 0 ? node : 0;

@@ -13,7 +13,7 @@ typedef struct cg_math {
     uint32_t op, type, lanes;
     uint32_t kind;     /* EXP: 1, of what is at most 0; ACC: the reduction */
     uint32_t operands; /* that are parameters, one bit each */
-    uint32_t copies;   /* vectors of results, 1 or 2; each has operands of its own */
+    uint32_t copies;   /* vectors of results, 1, 2 or 4; each has operands of its own */
     uint64_t imm[2];   /* of the others */
 } cg_math;
 _Static_assert(sizeof(cg_math) == 6 * 4 + 2 * 8, "the record of a function has padding");
@@ -53,12 +53,19 @@ LLVMValueRef opjit_cg_kept_function(cg_func *f, const char *prefix, const void *
 void opjit_cg_fold_body(cg_func *f, const cg_math *m);
 /* math.c: the value of a mathematical op, by a call; a function's type, and its body into f->fn. */
 LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node);
-/* The same for two copies, by one call: the values of the operands that are not constants, copy by copy; and those of
- * the op. */
-enum { CG_MATH_OPERANDS = 2, CG_MATH_COPIES = 2 };
+/* The same for several copies, by one call: the values of the operands that are not constants, copy by copy; and those
+ * of the op. */
+enum { CG_MATH_OPERANDS = 2, CG_MATH_COPIES = CG_CALL_MORE_COPIES };
 typedef LLVMValueRef cg_math_values[CG_MATH_OPERANDS];
 void opjit_cg_math_operands(cg_func *f, ir_ref node, cg_math_values out);
-void opjit_cg_math_pair(cg_func *f, ir_ref node, cg_math_values *operands, LLVMValueRef *out);
+void opjit_cg_math_together(cg_func *f, ir_ref node, cg_math_values *operands, uint32_t copies, LLVMValueRef *out);
+/* How many copies a call takes at most; 0: the op is no function. */
+uint32_t opjit_cg_math_copies(const cg_func *f, const ir_node *n);
+/* The lesser of two such numbers, unless it is 0. */
+static inline uint8_t opjit_cg_fewer_calls(uint32_t a, uint32_t b)
+{
+    return (uint8_t)(a == 0 || (b != 0 && b < a) ? b : a);
+}
 LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m);
 void opjit_cg_math_body(cg_func *f, const cg_math *m);
 

@@ -35,7 +35,9 @@ LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
         LLVMTypeRef memory = f->type.ptr;
         return LLVMFunctionType(type_of(f, &one), &memory, 1, 0);
     }
-    LLVMTypeRef type = type_of(f, m), all[CG_MATH_COPIES * CG_MATH_OPERANDS] = { type, type, type, type };
+    LLVMTypeRef type = type_of(f, m), all[CG_MATH_COPIES * CG_MATH_OPERANDS];
+    for (uint32_t i = 0; i < CG_MATH_COPIES * CG_MATH_OPERANDS; i++)
+        all[i] = type;
     LLVMTypeRef result = m->copies > 1 ? LLVMStructTypeInContext(f->llvm, all, m->copies, 0) : type;
     return LLVMFunctionType(result, all, m->copies * params_of(m), 0);
 }
@@ -63,9 +65,10 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
                             .below = record->kind != 0,
                             .scales = opjit_rt_target_scales(f->target) },
                      .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS) };
-    for (uint32_t c = 0; c < CG_MATH_COPIES; c++)
-        s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS);
-    if (!s->m.steps || !s->uses || !s->values[0] || !s->values[1])
+    bool ok = s->m.steps && s->uses;
+    for (uint32_t c = 0; c < record->copies && ok; c++)
+        ok = (s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS)) != NULL;
+    if (!ok)
         return false;
     const bool binary = opjit_ir_op_infos[record->op].operands[1] != '\0';
     const val x = operand(&s->m, record, 0), y = binary ? operand(&s->m, record, 1) : x;
@@ -134,10 +137,11 @@ static LLVMValueRef resized(cg_func *f, LLVMValueRef v, LLVMTypeRef type, LLVMTy
 /* Its function in this module: its name says what it computes. */
 static LLVMValueRef function_of(cg_func *f, const cg_math *m)
 {
+    static const char *const together[] = { "", "", ".pair", "", ".four" };
     char prefix[48];
     cg_made *made;
     snprintf(prefix, sizeof prefix, "math.%s_%sx%u%s", opjit_ir_op_infos[m->op].name,
-             opjit_ir_type_name((ir_type)m->type), m->lanes, m->copies > 1 ? ".pair" : "");
+             opjit_ir_type_name((ir_type)m->type), m->lanes, together[m->copies]);
     LLVMValueRef fn = opjit_cg_kept_function(f, prefix, m, sizeof *m, opjit_cg_math_type(f, m), &made);
     if (made)
         made->math = *m;
@@ -186,14 +190,23 @@ LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node)
     return part ? resized(f, out, type_of(f, &narrow), type_of(f, &m)) : out;
 }
 
-void opjit_cg_math_pair(cg_func *f, ir_ref node, cg_math_values *operands, LLVMValueRef *out)
+uint32_t opjit_cg_math_copies(const cg_func *f, const ir_node *n)
 {
-    const cg_math m = record_of(f, node, f->piece->lanes, CG_MATH_COPIES);
+    enum { BYTES_OF_32 = 64 /* AVX-512 has as many registers, AVX2 16 */ };
+    if ((opjit_ir_op_infos[n->op].flags & IR_FLAG_M) == 0)
+        return 0;
+    return n->op == IR_EXP && n->type == IR_F32 && f->target->vector_bytes == BYTES_OF_32 ? CG_CALL_MORE_COPIES
+                                                                                          : CG_CALL_COPIES;
+}
+
+void opjit_cg_math_together(cg_func *f, ir_ref node, cg_math_values *operands, uint32_t copies, LLVMValueRef *out)
+{
+    const cg_math m = record_of(f, node, f->piece->lanes, copies);
     LLVMValueRef given[CG_MATH_COPIES * CG_MATH_OPERANDS], fn = function_of(f, &m);
     const uint32_t params = params_of(&m);
-    for (uint32_t i = 0; i < CG_MATH_COPIES * params; i++)
+    for (uint32_t i = 0; i < copies * params; i++)
         given[i] = operands[i / params][i % params];
-    LLVMValueRef both = LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, given, CG_MATH_COPIES * params, "");
-    for (uint32_t c = 0; c < CG_MATH_COPIES; c++)
-        out[c] = LLVMBuildExtractValue(f->b, both, c, "");
+    LLVMValueRef all = LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, given, copies * params, "");
+    for (uint32_t c = 0; c < copies; c++)
+        out[c] = LLVMBuildExtractValue(f->b, all, c, "");
 }

@@ -2,6 +2,7 @@
 /* facts.c - the facts of a loop, found before anything is chosen for it: its bounds, what its body is, what the
  * schedule asks for.  Reads the IR and the survey's results, and nothing that is chosen. */
 #include "codegen/plan.h"
+#include "codegen/softops/kept.h"
 
 static bool has_loop(const ir_func *ir, ir_ref first)
 {
@@ -26,13 +27,13 @@ static bool has_arithmetic(const ir_func *ir, ir_ref first)
            value->op != IR_CONST && value->op != IR_GET;
 }
 
-/* Whether a mathematical function is called in it. */
-static bool has_calls(const cg_func *f, ir_ref first)
+/* For how many copies mathematical functions are called in it; 0: none are. */
+static uint32_t calls_of(const cg_func *f, ir_ref first)
 {
-    bool calls = false;
+    uint32_t calls = 0;
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
         for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
-            calls = calls || f->info[ir_operand(f->ir, s, i)].calls;
+            calls = opjit_cg_fewer_calls(calls, f->info[ir_operand(f->ir, s, i)].calls);
     return calls;
 }
 
@@ -147,7 +148,7 @@ void opjit_cg_find_facts(const cg_func *f, ir_ref around, ir_ref loop, uint32_t 
     is->bits = data_bits(f->ir, n->body);
     is->arithmetic = has_arithmetic(f->ir, n->body);
     is->distributed = (n->flags & IR_FOR_DISTRIBUTE) != 0;
-    is->calls = has_calls(f, n->body);
+    is->calls = calls_of(f, n->body);
     is->updates = ir_at(f->ir, n->body)->op == IR_UPD;
     is->nontemporal = (n->flags & IR_FOR_NT) != 0;
     is->maskable = vectors && is_maskable(f, n);

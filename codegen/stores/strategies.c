@@ -118,8 +118,8 @@ static uint32_t find_copies(const cg_func *f, const cg_plan *plan)
         copies = CG_PEAK_COPIES / 2;
     if (plan->read_ahead > 0 && is->lanes > 1 && !f->peak && opjit_cg_read_ahead_copies(is) < copies)
         copies = opjit_cg_read_ahead_copies(is);
-    if (!f->peak && is->calls && copies > CG_CALL_COPIES)
-        copies = CG_CALL_COPIES;
+    if (!f->peak && is->calls > 0 && copies > is->calls)
+        copies = is->calls;
     if (!f->peak && copies < CG_SHORT_COPIES && is->most >= 2 * (int64_t)is->lanes * CG_SHORT_COPIES &&
         opjit_cg_converts_shorts(f, is))
         copies = CG_SHORT_COPIES;
@@ -147,7 +147,9 @@ static uint32_t find_abreast(const cg_func *f, const cg_plan *plan)
     const cg_facts *is = &plan->is;
     if (plan->table || is->in_block || is->lanes < 2)
         return 0;
-    return !f->peak && (is->calls || ir_at(f->ir, is->body)->next != 0) ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
+    return f->peak           ? CG_MAX_SIDE_BY_SIDE
+           : is->calls > 0 ? is->calls
+           : ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
 }
 
 static void find_modifiers(cg_func *f, cg_plan *plan)
