@@ -273,8 +273,10 @@ static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
             e[i] = opjit_cg_acc_combine(f, acc, a, e[i], e[i + half]);
     if (part > 1 && !f->peak && !cg_acc_is_arg(acc) && cg_acc_bits(a) >= 32)
         return fold_in_memory(f, acc, a, e[0]);
-    for (uint32_t half = part / 2; half > 0; half /= 2)
+    for (uint32_t half = part / 2; half > 0; half /= 2) {
+        e[0].value = cg_as_held(f, a, e[0].value); /* a lane of integers would go through another kind of register */
         e[0] = opjit_cg_acc_combine(f, acc, a, half_entry(f, e[0], 0, half), half_entry(f, e[0], half, half));
+    }
     return e[0];
 }
 

@@ -71,10 +71,11 @@ static ir_ref lower_max(op_lowering *l, uint32_t axes)
     return max;
 }
 
-/* exp(x - m) where m is the maximum.  States that the difference is at most 0, because exp is cheaper then. */
+/* exp(x - m) where m is the maximum.  States that the difference is at most 0, because exp is cheaper then.  A first
+ * operand that is a number saves looking for a NaN. */
 static ir_ref exp_below(ir_func *f, ir_type wide, ir_ref x, ir_ref m)
 {
-    const ir_ref below = ir_expr2(f, IR_MIN, wide, ir_expr2(f, IR_SUB, wide, x, m), opjit_ir_const(f, wide, 0));
+    const ir_ref below = ir_expr2(f, IR_MIN, wide, opjit_ir_const(f, wide, 0), ir_expr2(f, IR_SUB, wide, x, m));
     return ir_expr1(f, IR_EXP, wide, below);
 }
 

@@ -4,6 +4,8 @@
  * change nothing that is read. */
 #include "ir/passes/scheduler.h"
 
+enum { WIDE_BYTES = 64 /* of a vector: two chains of operations leave units waiting; bench_masks, Zen 4 */ };
+
 /* Whether nothing in the list and below, which may contain `loop`, reads what its store leaves after its end: other
  * loops read the row at their variable and have the same end, and none stores there. */
 static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
@@ -113,6 +115,7 @@ static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int6
     return rest;
 }
 
+/* Half a round of mathematical functions is computed in vain, so it has two vectors, four wide ones if there is room. */
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w)
 {
     if (s->threads || out->parent != s->stage)
@@ -121,10 +124,13 @@ bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w
     const int64_t copies = opjit_ir_unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
     if (lanes < 2 || s->loops >= MAX_LOOPS)
         return false;
-    const int64_t most = copies < 2 ? copies : 2; /* half a round is computed in vain */
-    if (w->cost >= MATH_COST && round_end(s, out, loop, lanes * most)) {
+    const int64_t least = copies < 2 ? copies : 2;
+    int64_t round = s->target->vector_bytes >= WIDE_BYTES && copies > 2 ? 4 : least;
+    while (w->cost >= MATH_COST && round > least && !round_end(s, out, loop, lanes * round))
+        round /= 2;
+    if (w->cost >= MATH_COST && (round > least || round_end(s, out, loop, lanes * round))) {
         ir_took(s->f, IR_STEP_REMAINDERS);
-        opjit_ir_set_vector(s, loop, w, most, false);
+        opjit_ir_set_vector(s, loop, w, round, false);
         opjit_ir_block_add(s->f, out, loop);
         return true;
     }
