@@ -3,7 +3,7 @@
  * while their instructions are written: what a tile holds has the same register before, in and after the loop, and any
  * other value one from where it is made to where it is last used. */
 #include "codegen/hold/trace.h"
-#include "codegen/hold/x86_code.h"
+#include "codegen/x86/x86_code.h"
 
 enum {
     MOST_VECTORS = 32,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_x86_code.c - instructions as bytes are what LLVM's disassembler reads: vectors in each encoding, registers of
  * each group, and every form of an address. */
-#include "codegen/hold/x86_code.h"
+#include "codegen/x86/x86_code.h"
 
 #include <check.h>
 #include <llvm-c/Disassembler.h>

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* x86_code.c - instructions of x86-64 as bytes. */
-#include "codegen/hold/x86_code.h"
+#include "codegen/x86/x86_code.h"
 
 #include <string.h>
 
-enum { REX_W = 0x48, REX_R = 4, REX_X = 2, REX_B = 1, LONG_NOP = 9 };
+enum { REX = 0x40, REX_W = 0x48, REX_R = 4, REX_X = 2, REX_B = 1, LONG_NOP = 9 };
 
-/* The bytes that name REG and memory; unit: what an offset of 8 bits counts. */
+/* The fourth bit of a base's number. */
+static uint32_t high_base(const x86_mem *mem)
+{
+    return mem->base == X86_RIP ? 0 : mem->base >> 3;
+}
+
+/* The bytes that name REG and memory; unit: what an offset of 8 bits counts; 0: there are none. */
 static void put_memory(rt_bytes *out, uint32_t reg, const x86_mem *mem, int32_t unit)
 {
+    if (mem->base == X86_RIP) {
+        opjit_rt_bytes_u8(out, (uint8_t)((reg & 7) << 3 | X86_BP));
+        opjit_rt_bytes_u32(out, (uint32_t)mem->offset);
+        return;
+    }
     const uint32_t base = mem->base & 7, index = mem->index & 7;
     const bool sib = mem->index != X86_NO_INDEX || base == X86_SP;
-    const bool is_short = mem->offset % unit == 0 && mem->offset / unit >= INT8_MIN && mem->offset / unit <= INT8_MAX;
+    const bool is_short =
+        unit > 0 && mem->offset % unit == 0 && mem->offset / unit >= INT8_MIN && mem->offset / unit <= INT8_MAX;
     const uint32_t mode = mem->offset == 0 && base != X86_BP ? 0 : is_short ? 1 : 2;
     opjit_rt_bytes_u8(out, (uint8_t)(mode << 6 | (reg & 7) << 3 | (sib ? 4 : base)));
     if (sib)
@@ -32,27 +44,27 @@ static void put_register(rt_bytes *out, uint32_t reg, uint32_t rm)
 static void put_avx(rt_bytes *out, const x86_vector *v)
 {
     const uint32_t r = v->reg >> 3 ^ 1, x = v->mem ? v->mem->index >> 3 ^ 1 : 1;
-    const uint32_t b = (v->mem ? v->mem->base : v->rm) >> 3 ^ 1;
+    const uint32_t b = (v->mem ? high_base(v->mem) : v->rm >> 3) ^ 1;
     const uint32_t rest = (v->second ^ 15) << 3 | (v->bytes == 32) << 2 | (uint32_t)v->prefix;
-    if (v->map == X86_0F && x && b) {
+    if (v->map == X86_0F && x && b && !v->avx_w) {
         opjit_rt_bytes_u8(out, 0xc5);
         opjit_rt_bytes_u8(out, (uint8_t)(r << 7 | rest));
     } else {
         opjit_rt_bytes_u8(out, 0xc4);
         opjit_rt_bytes_u8(out, (uint8_t)(r << 7 | x << 6 | b << 5 | (uint32_t)v->map));
-        opjit_rt_bytes_u8(out, (uint8_t)rest);
+        opjit_rt_bytes_u8(out, (uint8_t)((uint32_t)v->avx_w << 7 | rest));
     }
 }
 
 static void put_avx512(rt_bytes *out, const x86_vector *v)
 {
-    const uint32_t x = v->mem ? v->mem->index >> 3 : v->rm >> 4, b = v->mem ? v->mem->base >> 3 : v->rm >> 3 & 1;
+    const uint32_t x = v->mem ? v->mem->index >> 3 : v->rm >> 4, b = v->mem ? high_base(v->mem) : v->rm >> 3 & 1;
     const uint32_t length = v->bytes == 64 ? 2 : v->bytes == 32;
     opjit_rt_bytes_u8(out, 0x62);
     opjit_rt_bytes_u8(out, (uint8_t)((~v->reg >> 3 & 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | (~v->reg >> 4 & 1) << 4 |
                                      (uint32_t)v->map));
-    opjit_rt_bytes_u8(out, (uint8_t)((~v->second & 15) << 3 | 4 | (uint32_t)v->prefix));
-    opjit_rt_bytes_u8(out, (uint8_t)(length << 5 | (uint32_t)v->splat << 4 | (~v->second >> 4 & 1) << 3 | v->mask));
+    opjit_rt_bytes_u8(out, (uint8_t)((uint32_t)v->w << 7 | (~v->second & 15) << 3 | 4 | (uint32_t)v->prefix));
+    opjit_rt_bytes_u8(out, (uint8_t)((uint32_t)v->zero << 7 | length << 5 | (uint32_t)v->splat << 4 | (~v->second >> 4 & 1) << 3 | v->mask));
 }
 
 void opjit_cg_x86_vector(rt_bytes *out, const x86_vector *v)
@@ -65,12 +77,32 @@ void opjit_cg_x86_vector(rt_bytes *out, const x86_vector *v)
         put_avx(out, v);
     opjit_rt_bytes_u8(out, v->code);
     if (v->mem)
-        put_memory(out, v->reg, v->mem, wide ? (int32_t)(v->splat ? sizeof(uint32_t) : v->unit) : 1);
+        put_memory(out, v->reg, v->mem, wide ? (int32_t)(v->splat ? v->w ? sizeof(uint64_t) : sizeof(uint32_t) : v->unit) : 1);
     else
         put_register(out, v->reg, v->rm);
 }
 
 /* --- integers ----------------------------------------------------------------------------------------------------- */
+
+void opjit_cg_x86_integer(rt_bytes *out, const x86_integer *i)
+{
+    static const uint8_t prefixes[] = { [X86_66] = 0x66, [X86_F3] = 0xf3, [X86_F2] = 0xf2 };
+    const uint32_t b = i->mem ? high_base(i->mem) : i->rm >> 3, x = i->mem ? i->mem->index >> 3 : 0;
+    const uint32_t rex = (i->wide ? REX_W : REX) | (i->reg >> 3) * REX_R | x * REX_X | b;
+    if (i->prefix != X86_NP)
+        opjit_rt_bytes_u8(out, prefixes[i->prefix]);
+    if (rex != REX || i->byte)
+        opjit_rt_bytes_u8(out, (uint8_t)rex);
+    if (i->map != 0)
+        opjit_rt_bytes_u8(out, 0x0f);
+    if (i->map >= X86_0F38)
+        opjit_rt_bytes_u8(out, i->map == X86_0F38 ? 0x38 : 0x3a);
+    opjit_rt_bytes_u8(out, i->code);
+    if (i->mem)
+        put_memory(out, i->reg, i->mem, 1);
+    else
+        put_register(out, i->reg, i->rm);
+}
 
 void opjit_cg_x86_memory(rt_bytes *out, uint32_t code, uint32_t reg, const x86_mem *mem)
 {

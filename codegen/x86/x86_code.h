@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* x86_code.h - instructions of x86-64 as bytes: of vectors, in the encoding of AVX or, where that can't say it, of
- * AVX-512; of 64-bit integers, as addresses need them.  Registers are their numbers. */
-#ifndef OPJIT_CODEGEN_HOLD_X86_CODE_H
-#define OPJIT_CODEGEN_HOLD_X86_CODE_H
+ * AVX-512; of integers.  Registers are their numbers. */
+#ifndef OPJIT_CODEGEN_X86_X86_CODE_H
+#define OPJIT_CODEGEN_X86_X86_CODE_H
 
 #include "runtime/base/base.h"
 
 enum { X86_AX, X86_CX, X86_DX, X86_BX, X86_SP, X86_BP, X86_SI, X86_DI };
 enum { X86_NO_INDEX = X86_SP /* which can't be one */ };
+
+enum { X86_RIP = 32 /* as a base: the end of these four bytes, which a relocation replaces */ };
 
 /* [base + (index << shift) + offset] */
 typedef struct x86_mem {
@@ -18,8 +20,7 @@ typedef struct x86_mem {
 typedef enum x86_map { X86_0F = 1, X86_0F38, X86_0F3A } x86_map;
 typedef enum x86_prefix { X86_NP, X86_66, X86_F3, X86_F2 } x86_prefix;
 
-/* An instruction on vectors of f32 or of integers of 32 bits: REG, SECOND, RM in the order of the manuals; RM may be in
- * memory. */
+/* An instruction on vectors: REG, SECOND, RM in the order of the manuals; RM may be in memory. */
 typedef struct x86_vector {
     x86_map map;
     x86_prefix prefix;
@@ -27,13 +28,28 @@ typedef struct x86_vector {
     uint32_t bytes;             /* 16, 32, 64 */
     uint32_t reg, second, rm;   /* second: 0 where there is none */
     const x86_mem *mem;         /* NULL: rm */
-    uint32_t unit;              /* bytes in memory */
+    uint32_t unit;              /* bytes in memory; 0: of no rule, offsets are written in full */
     bool splat;                 /* the element in memory is in all lanes */
     uint32_t mask;              /* k register of a blend; 0: none */
+    bool zero;                  /* lanes without the mask become 0 */
     bool avx512;                /* it has no other encoding, as where REG is a k register */
+    bool w, avx_w;              /* the bit W in the encoding of AVX-512; in that of AVX */
 } x86_vector;
 
 void opjit_cg_x86_vector(rt_bytes *out, const x86_vector *v);
+
+/* An instruction on general registers. */
+typedef struct x86_integer {
+    uint8_t map;        /* x86_map; 0: one byte of code */
+    x86_prefix prefix;
+    uint8_t code;
+    bool wide;          /* 64 bits */
+    bool byte;          /* RM or REG is a register of 8 bits */
+    uint32_t reg, rm;
+    const x86_mem *mem; /* NULL: rm */
+} x86_integer;
+
+void opjit_cg_x86_integer(rt_bytes *out, const x86_integer *i);
 void opjit_cg_x86_memory(rt_bytes *out, uint32_t code, uint32_t reg, const x86_mem *mem); /* REX.W code /reg */
 void opjit_cg_x86_immediate(rt_bytes *out, uint32_t extension, uint32_t reg, int32_t value); /* of 0x81, 0x83 */
 void opjit_cg_x86_multiply(rt_bytes *out, uint32_t reg, const x86_mem *mem, int32_t by);
