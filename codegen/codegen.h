@@ -63,6 +63,7 @@ typedef struct codegen_request {
     const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
     const opjit_allocator *allocator;
     bool verify;                    /* LLVM's verifier reads the module first; for tests */
+    bool llvm_only;                 /* all code is LLVM's, although some could be written without it; for tests */
     const atomic_bool *cancel;      /* set by another thread: CANCELLED before the next step; NULL: nobody may */
     const codegen_kernel *kernel;   /* NULL: stages only; else variants and target are the versions' */
     const opjit_executor *executor; /* CODE: stages are made on its threads, in groups that don't depend on how many
@@ -77,6 +78,7 @@ typedef struct codegen_result {
                                        undefined symbols, to be placed at a multiple of 4096; else the file's bytes */
     uint64_t *entries;              /* CODE: each stage's offset, variants in order; from the request's allocator */
     uint32_t entry_count;
+    uint32_t modules, direct;       /* CODE: modules of LLVM's; those that its backend did not see */
     double build_ms, emit_ms, link_ms;
 } codegen_result;
 

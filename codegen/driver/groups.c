@@ -135,6 +135,8 @@ static opjit_status take(const groups *g, const part *p, uint64_t align, codegen
         for (const cg_single *s = g->stages->codes[c]; s; s = s->next)
             if (out->entries[s - g->stages->at] != UINT64_MAX)
                 out->entries[s - g->stages->at] += from.begin;
+    out->modules += p->object.modules;
+    out->direct += p->object.direct;
     out->build_ms += p->object.build_ms;
     out->emit_ms += p->object.emit_ms;
     out->link_ms += p->object.link_ms;

@@ -2,6 +2,7 @@
 /* module.c - one request, one module: builds its functions, verifies them, emits them.  LLVM's errors end here:
  * whatever it reports becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L
+#include "codegen/direct/codegen_direct.h"
 #include "codegen/driver/tiles.h"
 
 #include <opjit/opjit.h>
@@ -32,6 +33,7 @@ typedef struct job {
     uint32_t level;          /* of the code, after find_level */
     const cg_some *some;     /* codes that are to be built */
     cg_tiles tiles;          /* that the module calls */
+    rt_bytes object;         /* of a module that LLVM's backend did not see */
 } job;
 
 static double now_ms(void)
@@ -205,6 +207,14 @@ static opjit_status emit_llvm(job *j, codegen_result *out)
     return status;
 }
 
+/* Code at level quick, without LLVM's backend: true if *out has the object. */
+static bool emit_directly(job *j, rt_bytes *object, const char **why)
+{
+    *why = "";
+    return j->request->emit == CODEGEN_CODE && j->level == OPJIT_LEVEL_QUICK && !j->request->llvm_only &&
+           opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, why);
+}
+
 static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;
@@ -212,12 +222,19 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
     TRY(opjit_cg_check_cancelled(j->request, j->error));
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
-    TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
+    const char *why;
+    const bool direct = emit_directly(j, &j->object, &why);
+    if (!direct && strcmp(why, CG_DIRECT_NO_MEMORY) == 0)
+        return opjit_rt_no_memory(j->error);
+    if (!direct)
+        TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();
+    out->modules = 1;
+    out->direct = direct;
     out->emit_ms = emitted - start;
     TRY(opjit_cg_check_cancelled(j->request, j->error));
-    const void *data = LLVMGetBufferStart(j->llvm.object);
-    const size_t size = LLVMGetBufferSize(j->llvm.object);
+    const void *data = direct ? (const char *)j->object.data : LLVMGetBufferStart(j->llvm.object);
+    const size_t size = direct ? j->object.size : LLVMGetBufferSize(j->llvm.object);
     if (what == CODEGEN_OBJECT && cpu->grid)
         return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
@@ -234,6 +251,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 static void close_job(job *j)
 {
     opjit_cg_llvm_close(&j->llvm, opjit_cg_target_find(j->target->arch));
+    opjit_rt_bytes_free(&j->object);
     opjit_rt_arena_free(&j->arena);
 }
 
@@ -310,6 +328,7 @@ static opjit_status compile_some(const codegen_request *request, const cg_stages
               .stages = stages,
               .some = some };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
+    opjit_rt_bytes_init(&j.object, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
     j.tiles.arena = &j.arena;
     const double start = now_ms();
@@ -406,6 +425,7 @@ static opjit_status emit_contents(const contents *c, const rt_target *target, co
     if (!cpu)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
                                target->text);
+    opjit_rt_bytes_init(&j.object, allocator);
     opjit_rt_arena_init(&j.arena, allocator);
     opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
     cg_func f = { .peak = false };

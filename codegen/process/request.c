@@ -140,6 +140,7 @@ void opjit_cp_put_compile(const codegen_request *request, rt_bytes *out)
     const uint32_t fields[] = { request->level,
                                 request->emit,
                                 request->verify,
+                                request->llvm_only,
                                 request->functions != NULL,
                                 threads_of(request->executor),
                                 request->kernel != NULL,
@@ -165,6 +166,7 @@ opjit_status opjit_cp_take_compile(rt_bytes *bytes, rt_arena *arena, cp_compile 
     q->level = opjit_cp_u32(&r);
     q->emit = (codegen_emit)opjit_cp_u32(&r); /* of level and emit code generation refuses what there is not */
     q->verify = opjit_cp_u32(&r) != 0;
+    q->llvm_only = opjit_cp_u32(&r) != 0;
     out->has_functions = opjit_cp_u32(&r) != 0;
     out->threads = opjit_cp_u32(&r);
     const bool kernel = opjit_cp_u32(&r) != 0, numbers = opjit_cp_u32(&r) != 0;
@@ -278,6 +280,8 @@ void opjit_cp_put_result(const opjit_error *answer, const codegen_result *result
     opjit_cp_put_array(out, answer, 1, sizeof *answer);
     opjit_rt_bytes_u64(out, memory);
     opjit_rt_bytes_append(out, times, sizeof times);
+    opjit_rt_bytes_u32(out, result->modules);
+    opjit_rt_bytes_u32(out, result->direct);
     opjit_rt_bytes_u32(out, result->entry_count);
     opjit_rt_bytes_u64(out, result->bytes.size);
     opjit_cp_put_array(out, result->entries, result->entry_count, sizeof *result->entries);
@@ -295,6 +299,7 @@ opjit_status opjit_cp_take_result(rt_bytes *bytes, codegen_result *result, uint6
         const uint64_t bits = opjit_cp_u64(&r);
         memcpy(&times[i], &bits, sizeof bits);
     }
+    const uint32_t modules = opjit_cp_u32(&r), direct = opjit_cp_u32(&r);
     const uint32_t count = opjit_cp_u32(&r);
     const uint64_t size = opjit_cp_u64(&r);
     const uint64_t *entries = opjit_cp_array(&r, count, sizeof *entries);
@@ -320,6 +325,8 @@ opjit_status opjit_cp_take_result(rt_bytes *bytes, codegen_result *result, uint6
         result->entry_count = 0;
         return opjit_rt_no_memory(error);
     }
+    result->modules = modules;
+    result->direct = direct;
     result->build_ms = times[0];
     result->emit_ms = times[1];
     result->link_ms = times[2];

@@ -21,7 +21,7 @@ static void put_memory(rt_bytes *out, uint32_t reg, const x86_mem *mem, int32_t 
         return;
     }
     const uint32_t base = mem->base & 7, index = mem->index & 7;
-    const bool sib = mem->index != X86_NO_INDEX || base == X86_SP;
+    const bool sib = mem->lanes || mem->index != X86_NO_INDEX || base == X86_SP;
     const bool is_short =
         unit > 0 && mem->offset % unit == 0 && mem->offset / unit >= INT8_MIN && mem->offset / unit <= INT8_MAX;
     const uint32_t mode = mem->offset == 0 && base != X86_BP ? 0 : is_short ? 1 : 2;
@@ -58,13 +58,15 @@ static void put_avx(rt_bytes *out, const x86_vector *v)
 
 static void put_avx512(rt_bytes *out, const x86_vector *v)
 {
-    const uint32_t x = v->mem ? v->mem->index >> 3 : v->rm >> 4, b = v->mem ? high_base(v->mem) : v->rm >> 3 & 1;
+    const uint32_t x = v->mem ? v->mem->index >> 3 & 1 : v->rm >> 4, b = v->mem ? high_base(v->mem) : v->rm >> 3 & 1;
     const uint32_t length = v->bytes == 64 ? 2 : v->bytes == 32;
+    const uint32_t high = (v->mem && v->mem->lanes ? v->mem->index : v->second) >> 4 & 1;
     opjit_rt_bytes_u8(out, 0x62);
     opjit_rt_bytes_u8(out, (uint8_t)((~v->reg >> 3 & 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | (~v->reg >> 4 & 1) << 4 |
                                      (uint32_t)v->map));
     opjit_rt_bytes_u8(out, (uint8_t)((uint32_t)v->w << 7 | (~v->second & 15) << 3 | 4 | (uint32_t)v->prefix));
-    opjit_rt_bytes_u8(out, (uint8_t)((uint32_t)v->zero << 7 | length << 5 | (uint32_t)v->splat << 4 | (~v->second >> 4 & 1) << 3 | v->mask));
+    opjit_rt_bytes_u8(
+        out, (uint8_t)((uint32_t)v->zero << 7 | length << 5 | (uint32_t)v->splat << 4 | (high ^ 1) << 3 | v->mask));
 }
 
 void opjit_cg_x86_vector(rt_bytes *out, const x86_vector *v)
@@ -77,7 +79,8 @@ void opjit_cg_x86_vector(rt_bytes *out, const x86_vector *v)
         put_avx(out, v);
     opjit_rt_bytes_u8(out, v->code);
     if (v->mem)
-        put_memory(out, v->reg, v->mem, wide ? (int32_t)(v->splat ? v->w ? sizeof(uint64_t) : sizeof(uint32_t) : v->unit) : 1);
+        put_memory(out, v->reg, v->mem,
+                   wide ? (int32_t)(v->splat ? v->w ? sizeof(uint64_t) : sizeof(uint32_t) : v->unit) : 1);
     else
         put_register(out, v->reg, v->rm);
 }

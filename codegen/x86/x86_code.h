@@ -15,6 +15,7 @@ enum { X86_RIP = 32 /* as a base: the end of these four bytes, which a relocatio
 typedef struct x86_mem {
     uint32_t base, index, shift;
     int32_t offset;
+    bool lanes; /* the index is a vector register, with an address for each lane */
 } x86_mem;
 
 typedef enum x86_map { X86_0F = 1, X86_0F38, X86_0F3A } x86_map;

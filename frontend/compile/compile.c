@@ -177,7 +177,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .emit = code_kind(unit->options.target),
         .name = unit->name,
         .allocator = &unit->core->allocator,
-        .verify = unit->core->verify,
+        .verify = unit->core->verify, .llvm_only = unit->core->llvm_only,
         .cancel = unit->options.cancel,
         .executor = unit->options.executor,
         .functions = opjit_fe_functions(unit->core, unit->options.flags, &functions),
@@ -192,7 +192,8 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
     memset(&code, 0, sizeof code);
     opjit_rt_bytes_init(&code.bytes, request.allocator);
     status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
-    times->codegen_ms = opjit_fe_now() - start;
+    *times = (rt_kernel_times){ times->compile_ms, times->lower_ms, times->passes_ms, opjit_fe_now() - start,
+                                times->load_ms, code.modules, code.direct };
     if (status == OPJIT_OK && request.emit == CODEGEN_ASM)
         opjit_rt_bytes_u8(&code.bytes, '\0');
     if (status == OPJIT_OK)

@@ -244,8 +244,10 @@ static opjit_status copy_text(const opjit_allocator *a, const char *text, char *
 static opjit_status copy_environment(rt_core *core, const opjit_context_options *options, opjit_error *error)
 {
     const char *const codegen = secure_getenv("OPJIT_CODEGEN"), *const verify = secure_getenv("OPJIT_VERIFY");
+    const char *const direct = secure_getenv("OPJIT_DIRECT");
     const opjit_allocator *a = &core->allocator;
 
+    core->llvm_only = direct != NULL && strcmp(direct, "0") == 0;
     core->verify = ALWAYS_VERIFY || (verify != NULL && strcmp(verify, "1") == 0);
     TRY(copy_text(a, secure_getenv("OPJIT_DUMP"), &core->dump, error));
     TRY(copy_text(a, secure_getenv("OPJIT_DUMP_DIR"), &core->dump_dir, error));

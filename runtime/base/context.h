@@ -66,6 +66,7 @@ typedef struct rt_core {
     bool verbose;             /* OPJIT_VERBOSE=1 and no sink: lines go to standard error */
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     bool verify;              /* OPJIT_VERIFY=1: IR is verified after every pass (always where assertions are on) */
+    bool llvm_only;           /* OPJIT_DIRECT=0: all code is LLVM's */
     char *dump, *dump_dir;    /* OPJIT_DUMP, OPJIT_DUMP_DIR, or NULL; owned */
     char *codegen_path;       /* option, else OPJIT_CODEGEN, or NULL; owned.  Kernels that come from the disk cache load
                                  the library when their peak version is made */

@@ -32,7 +32,10 @@ typedef struct rt_kernel_hooks {
     bool unbound;                /* never called, only a base of opjit_rt_kernel_bind: constants may be NULL */
 } rt_kernel_hooks;
 
-typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
+typedef struct rt_kernel_times {
+    double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms;
+    uint32_t modules, direct; /* that code generation made; without LLVM's backend */
+} rt_kernel_times;
 
 /* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into
  * a kernel with one reference.  constants: one pointer a constant buffer, of which the image must have

@@ -19,6 +19,7 @@ typedef struct row {
     int immediate; /* -1: none */
 } row;
 
+#define AT(b, i, s, o) { .base = b, .index = i, .shift = s, .offset = o }
 #define ARITH .map = X86_0F, .code = 0x58
 #define FMA .map = X86_0F38, .prefix = X86_66, .code = 0xb8
 static const row rows[] = {
@@ -32,24 +33,24 @@ static const row rows[] = {
     { "vfmadd231ps\t%ymm4, %ymm5, %ymm6", { FMA, .bytes = 32, .reg = 6, .second = 5, .rm = 4 }, { 0 }, false, -1 },
     { "vfmadd231ps\t%zmm4, %zmm25, %zmm6", { FMA, .bytes = 64, .reg = 6, .second = 25, .rm = 4 }, { 0 }, false, -1 },
     { "vfmadd231ps\t(%rbp), %ymm5, %ymm6", { FMA, .bytes = 32, .reg = 6, .second = 5, .unit = 32 },
-      { X86_BP, NONE, 0, 0 }, true, -1 },
+      AT(X86_BP, NONE, 0, 0), true, -1 },
     { "vfmadd231ps\t12(%r12), %ymm5, %ymm6", { FMA, .bytes = 32, .reg = 6, .second = 5, .unit = 32 },
-      { 12, NONE, 0, 12 }, true, -1 },
+      AT(12, NONE, 0, 12), true, -1 },
     { "vfmadd231ps\t-4096(%rsp), %zmm5, %zmm6", { FMA, .bytes = 64, .reg = 6, .second = 5, .unit = 64 },
-      { X86_SP, NONE, 0, -4096 }, true, -1 },
+      AT(X86_SP, NONE, 0, -4096), true, -1 },
     { "vfmadd231ps\t68(%r13,%r12,8), %zmm5, %zmm26", { FMA, .bytes = 64, .reg = 26, .second = 5, .unit = 64 },
-      { 13, 12, 3, 68 }, true, -1 },
+      AT(13, 12, 3, 68), true, -1 },
     { "vfmadd231ps\t8128(%rdx,%r9), %zmm5, %zmm26", { FMA, .bytes = 64, .reg = 26, .second = 5, .unit = 64 },
-      { X86_DX, 9, 0, 8128 }, true, -1 },
+      AT(X86_DX, 9, 0, 8128), true, -1 },
     { "vfmadd231ps\t20(%rax,%rcx,2){1to16}, %zmm17, %zmm3",
-      { FMA, .bytes = 64, .reg = 3, .second = 17, .unit = 64, .splat = true }, { X86_AX, X86_CX, 1, 20 }, true, -1 },
+      { FMA, .bytes = 64, .reg = 3, .second = 17, .unit = 64, .splat = true }, AT(X86_AX, X86_CX, 1, 20), true, -1 },
     { "vfmadd231ps\t(%r15){1to8}, %ymm7, %ymm3",
-      { FMA, .bytes = 32, .reg = 3, .second = 7, .unit = 32, .splat = true }, { 15, NONE, 0, 0 }, true, -1 },
+      { FMA, .bytes = 32, .reg = 3, .second = 7, .unit = 32, .splat = true }, AT(15, NONE, 0, 0), true, -1 },
     { "vpdpbusd\t%ymm3, %ymm2, %ymm1",
       { .map = X86_0F38, .prefix = X86_66, .code = 0x50, .bytes = 32, .reg = 1, .second = 2, .rm = 3, .avx512 = true },
       { 0 }, false, -1 },
     { "vmovss\t%xmm19, 508(%rdi)", { .map = X86_0F, .prefix = X86_F3, .code = 0x11, .bytes = 16, .reg = 19, .unit = 4 },
-      { X86_DI, NONE, 0, 508 }, true, -1 },
+      AT(X86_DI, NONE, 0, 508), true, -1 },
     { "vbroadcastss\t%xmm20, %zmm9",
       { .map = X86_0F38, .prefix = X86_66, .code = 0x18, .bytes = 64, .reg = 9, .rm = 20 }, { 0 }, false, -1 },
     { "vcmpunordps\t%zmm20, %zmm20, %k1",
@@ -60,6 +61,25 @@ static const row rows[] = {
     { "vblendvps\t%ymm12, %ymm13, %ymm6, %ymm2",
       { .map = X86_0F3A, .prefix = X86_66, .code = 0x4a, .bytes = 32, .reg = 2, .second = 6, .rm = 13 },
       { 0 }, false, 12 << 4 },
+    { "vpaddq\t8(%rdi){1to8}, %zmm2, %zmm1",
+      { .map = X86_0F, .prefix = X86_66, .code = 0xd4, .bytes = 64, .reg = 1, .second = 2, .splat = true, .w = true },
+      AT(X86_DI, NONE, 0, 8), true, -1 },
+    { "vmovups\t(%rsi), %zmm3 {%k2} {z}",
+      { .map = X86_0F, .code = 0x10, .bytes = 64, .reg = 3, .unit = 64, .mask = 2, .zero = true },
+      AT(X86_SI, NONE, 0, 0), true, -1 },
+    { "vpmovzxbd\t64(%rsi), %zmm3", /* no short offset */
+      { .map = X86_0F38, .prefix = X86_66, .code = 0x31, .bytes = 64, .reg = 3 },
+      AT(X86_SI, NONE, 0, 64), true, -1 },
+    { "vpgatherdd\t(%rax,%zmm20,4), %zmm17 {%k3}",
+      { .map = X86_0F38, .prefix = X86_66, .code = 0x90, .bytes = 64, .reg = 17, .unit = 4, .mask = 3, .avx512 = true },
+      { .base = X86_AX, .index = 20, .shift = 2, .lanes = true }, true, -1 },
+    { "vpgatherdd\t(%rax,%zmm4), %zmm1 {%k3}",
+      { .map = X86_0F38, .prefix = X86_66, .code = 0x90, .bytes = 64, .reg = 1, .unit = 4, .mask = 3, .avx512 = true },
+      { .base = X86_AX, .index = 4, .lanes = true }, true, -1 },
+    { "vaddps\t16(%rip), %ymm10, %ymm9", { ARITH, .bytes = 32, .reg = 9, .second = 10, .unit = 32 },
+      AT(X86_RIP, NONE, 0, 16), true, -1 },
+    { "kmovq\t%rax, %k5",
+      { .map = X86_0F, .prefix = X86_F2, .code = 0x92, .bytes = 16, .reg = 5, .avx_w = true }, { 0 }, false, -1 },
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -96,8 +116,8 @@ START_TEST(integers)
         "subq\t$4096, %rsp",          "imulq\t$-3, 16(%rdi), %r10", "prefetcht0\t64(%r8,%rbp)",
         "prefetcht0\t(%rsi)",         "pushq\t%rbx",                "popq\t%r15"
     };
-    const x86_mem word = { X86_DI, NONE, 0, 8 }, row_of = { X86_BX, 14, 2, 0 }, third = { X86_DI, NONE, 0, 16 };
-    const x86_mem line = { 8, X86_BP, 0, 64 }, first = { X86_SI, NONE, 0, 0 };
+    const x86_mem word = AT(X86_DI, NONE, 0, 8), row_of = AT(X86_BX, 14, 2, 0), third = AT(X86_DI, NONE, 0, 16);
+    const x86_mem line = AT(8, X86_BP, 0, 64), first = AT(X86_SI, NONE, 0, 0);
     rt_bytes code;
     opjit_rt_bytes_init(&code, &opjit_rt_default_allocator);
     switch (_i) {

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* direct.h - a module of LLVM's as x86-64's code, without LLVM's backend.  A function is read once into a list of
+ * operations on virtual registers (read.c, select_*.c), each of these gets a register or a place on the stack for all
+ * of its life (live.c, registers.c), and the operations become bytes (write*.c).  What is not known is LLVM's: the
+ * whole module is refused before anything of it is used. */
+#ifndef OPJIT_CODEGEN_DIRECT_H
+#define OPJIT_CODEGEN_DIRECT_H
+
+#include <llvm-c/Core.h>
+
+#include "codegen/direct/module.h"
+#include "codegen/x86/x86_code.h"
+#include "runtime/target/target.h"
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+typedef uint32_t dx_reg; /* a virtual register; 0: none */
+
+typedef enum dx_class { DX_INT, DX_VEC, DX_MASK, DX_CLASSES } dx_class;
+
+/* Where an address begins. */
+typedef enum dx_where { DX_AT_REGISTER, DX_AT_FRAME, DX_AT_DATA, DX_AT_FUNCTION } dx_where;
+
+/* base + (index << shift) + offset; AT_FRAME: from the stack's variables on; AT_DATA: from the module's constants. */
+typedef struct dx_mem {
+    uint8_t where, shift;
+    dx_reg base, index;
+    int64_t offset;
+} dx_mem;
+
+typedef enum dx_kind {
+    DX_NOTHING,
+    DX_VECTOR,   /* form: dst, a, b or mem, mask, imm */
+    DX_PUT,      /* form: a to mem, mask */
+    DX_COPY,     /* dst = a */
+    DX_NUMBER,   /* dst = imm */
+    DX_LEA,      /* dst = address mem */
+    DX_LOAD,     /* dst = integer of `bytes` at mem, its upper bits 0 */
+    DX_STORE,    /* integer a, or imm if there is none, of `bytes` */
+    DX_ARITH,    /* dst = dst `code` b, mem or imm */
+    DX_MULTIPLY, /* dst = b * imm */
+    DX_TIMES,    /* dst = dst * b */
+    DX_SHIFT,    /* dst = dst shifted by imm; code: the extension of 0xc1 */
+    DX_SHIFT_BY, /* dst = b shifted by a; code: the prefix of the instruction of BMI2 */
+    DX_EXTEND,   /* dst = b of `bytes`, its upper bits 0 or, if `code`, its sign */
+    DX_SET,      /* dst = whether a and b or imm compare like cc */
+    DX_SELECT,   /* dst = c where they do, else dst */
+    DX_BRANCH,   /* to label imm where they do; `c` is the number to compare with, if b is none */
+    DX_JUMP,     /* to label imm */
+    DX_LABEL,
+    DX_MOVES, /* dst = a, with all others of a group at once; fixed: see below */
+    DX_CALL,  /* function imm */
+    DX_RETURN,
+    DX_FETCH, /* a line to the cache; code: the hint */
+    DX_FENCE
+} dx_kind;
+
+enum {                    /* of a move */
+       DX_FROM_FIXED = 1, /* from register imm: a parameter, a result */
+       DX_TO_FIXED = 2    /* to register imm: an argument */
+};
+
+typedef struct dx_op {
+    uint8_t kind, form, bytes, code, cc, fixed;
+    bool tied;              /* dst is read, too */
+    bool early;             /* dst is written before all others are read */
+    bool zero, splat, last; /* last: of a group of moves */
+    dx_reg dst, a, b, c, mask;
+    uint32_t mem; /* + 1; 0: none */
+    int64_t imm;
+    uint32_t first, end; /* of a group of moves */
+} dx_op;
+
+/* A virtual register. */
+typedef struct dx_virtual {
+    uint8_t kind;          /* dx_class */
+    bool spilled, crosses; /* it is on the stack; it lives across a call */
+    bool fixed_hint;
+    int8_t at;                        /* its register; -1: none */
+    uint32_t slot;                    /* its place on the stack, in bytes */
+    uint32_t data;                    /* the place in the module's constants that it was loaded from, + 1; 0: none */
+    dx_reg same;                      /* the one that it has become part of; 0: none */
+    uint32_t hint;                    /* a register (fixed_hint) or a virtual one */
+    uint32_t start, end;              /* positions: 2 * operation reads, 2 * operation + 1 writes */
+    uint32_t least, most;             /* positions that it has to span, too */
+    uint32_t *access, accesses, defs; /* positions in order, written ones odd or with `early` even */
+    uint64_t weight;
+} dx_virtual;
+
+/* Blocks from first to last run again and again. */
+typedef struct dx_loop {
+    uint32_t first, last;  /* blocks */
+    uint32_t start, end;   /* positions */
+    uint32_t outer, depth; /* number + 1 */
+    bool inner;            /* it has no other loop inside */
+} dx_loop;
+
+typedef struct dx_block {
+    LLVMBasicBlockRef block;
+    uint32_t first, end; /* operations */
+    uint32_t loop;       /* the innermost one + 1 */
+    uint32_t next[2], nexts;
+} dx_block;
+
+/* --- a function --------------------------------------------------------------------------------------------------- */
+typedef struct dx_type {
+    uint8_t kind;   /* DX_T_... */
+    uint8_t bits;   /* of an element */
+    uint16_t lanes; /* 0: a scalar */
+} dx_type;
+enum { DX_T_OTHER, DX_T_INT, DX_T_FLOAT, DX_T_PTR, DX_T_VOID };
+
+typedef enum dx_how { DX_V_NONE, DX_V_REG, DX_V_PLACE, DX_V_SLOT, DX_V_PAIR, DX_V_BLOCK } dx_how;
+
+/* What a value of LLVM's is here. */
+typedef struct dx_value {
+    LLVMValueRef of;
+    uint8_t how;
+    dx_reg reg, second;   /* second: of a pair; of a condition, the same as a mask */
+    LLVMValueRef compare; /* a comparison of integers that its users make themselves */
+    dx_mem place;
+    uint32_t block;
+} dx_value;
+
+typedef struct dx_func {
+    dx_module *m;
+    const rt_target *target;
+    rt_arena *arena;
+    bool refused; /* something is unknown, or there is no memory */
+    const char *why;
+    bool wide; /* AVX-512 */
+    LLVMValueRef fn;
+    dx_value *values; /* a table by hash */
+    uint32_t value_room, value_count;
+    dx_block *blocks;
+    uint32_t block_count, block; /* block: the one that is read */
+    dx_loop *loops;
+    uint32_t loop_count;
+    dx_op *ops;
+    uint32_t op_count, op_room;
+    dx_mem *mems;
+    uint32_t mem_count, mem_room;
+    dx_virtual *regs;
+    uint32_t reg_count, reg_room;
+    uint32_t label_count;
+    uint32_t frame;                 /* bytes of the stack */
+    bool calls, vectors;            /* vectors of more than 16 bytes */
+    uint32_t slots[64], slot_count; /* variables of the stack that are registers */
+    LLVMTypeRef types[16];
+    dx_type type_of[16];
+    uint32_t type_count;
+    dx_op no_op; /* what is written to after a failure */
+    dx_value no_value;
+} dx_func;
+
+/* function.c */
+void opjit_dx_refuse(dx_func *f, const char *why);
+dx_type opjit_dx_type(dx_func *f, LLVMTypeRef type);
+static inline uint32_t dx_bytes(dx_type t)
+{
+    return (t.lanes ? t.lanes : 1u) * t.bits / 8;
+}
+dx_value *opjit_dx_find(dx_func *f, LLVMValueRef v); /* NULL: not yet */
+dx_value *opjit_dx_enter(dx_func *f, LLVMValueRef v);
+dx_reg opjit_dx_new(dx_func *f, dx_class kind);
+dx_op *opjit_dx_op(dx_func *f, dx_kind kind); /* always one: of no use if the function is refused */
+uint32_t opjit_dx_mem(dx_func *f, dx_mem mem);
+uint32_t opjit_dx_block_of(dx_func *f, LLVMBasicBlockRef block);
+void opjit_dx_read(dx_func *f); /* read.c */
+
+/* operands.c */
+dx_class opjit_dx_class(dx_func *f, dx_type t);
+dx_reg opjit_dx_use(dx_func *f, LLVMValueRef v); /* in a register, whatever it is */
+dx_reg opjit_dx_number(dx_func *f, int64_t value);
+dx_reg opjit_dx_result(dx_func *f, LLVMValueRef v);               /* a new register for an instruction's result */
+bool opjit_dx_constant(dx_func *f, LLVMValueRef v, int64_t *out); /* an integer, or the same in all lanes */
+dx_mem opjit_dx_place(dx_func *f, LLVMValueRef pointer);
+dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v); /* a vector of i1, or an i1, as a mask */
+void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from);
+bool opjit_dx_only_here(dx_func *f, LLVMValueRef v); /* all users are in this block */
+void opjit_dx_gep(dx_func *f, LLVMValueRef v);
+
+/* forms.c: instructions on vectors */
+enum {
+    DX_W = 1,
+    DX_AVX_W = 2,
+    DX_ONLY_512 = 4,
+    DX_IMM = 8,
+    DX_NO_UNIT = 16,
+    DX_REVERSED = 32 /* RM gets the result */
+};
+typedef struct dx_form {
+    uint8_t map, prefix, code, flags, unit; /* unit: bytes in memory; 0: the whole vector */
+} dx_form;
+#define DX_FORM(name, ...) DX_F_##name,
+typedef enum dx_form_name {
+#include "codegen/direct/forms.def"
+    DX_FORMS
+} dx_form_name;
+#undef DX_FORM
+extern const dx_form opjit_dx_forms[DX_FORMS];
+/* dst = form(a, b); imm: DX_IMM forms.  `bytes` is the operation's width. */
+dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst, dx_reg a, dx_reg b);
+static inline uint32_t dx_width(dx_type t)
+{
+    const uint32_t bytes = dx_bytes(t);
+    return bytes <= 16 ? 16 : bytes;
+}
+
+/* select_*.c: one instruction; unknown ones are refused */
+void opjit_dx_select_integer(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_select_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_select_lanes(dx_func *f, LLVMValueRef v, LLVMOpcode op); /* shuffles, insertions, extractions */
+void opjit_dx_select_memory(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_select_call(dx_func *f, LLVMValueRef v);
+void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_select_choice(dx_func *f, LLVMValueRef v, LLVMOpcode op); /* comparisons and selects */
+/* What a comparison of integers is: operands of the operation, and cc. */
+bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out);
+void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name); /* intrinsics */
+dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes);
+
+/* live.c */
+void opjit_dx_live(dx_func *f);
+/* registers.c */
+void opjit_dx_allocate(dx_func *f);
+static inline dx_reg dx_root(const dx_func *f, dx_reg r)
+{
+    while (f->regs[r].same)
+        r = f->regs[r].same;
+    return r;
+}
+
+/* write.c */
+void opjit_dx_write(dx_func *f);
+
+#endif

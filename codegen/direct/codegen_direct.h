@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codegen_direct.h - modules as objects without LLVM's backend. */
+#ifndef OPJIT_CODEGEN_DIRECT_CODEGEN_DIRECT_H
+#define OPJIT_CODEGEN_DIRECT_CODEGEN_DIRECT_H
+
+#include <llvm-c/Core.h>
+
+#include "runtime/target/target.h"
+
+#define CG_DIRECT_NO_MEMORY "no memory"
+
+/* Appends the object of a module for x86-64 to *object, which is initialised and empty.  false: something in the module
+ * is unknown, or there is no memory (NO_MEMORY); *why says what, *object is empty, and the module is LLVM's. */
+bool opjit_cg_direct(LLVMModuleRef module, const rt_target *target, const opjit_allocator *allocator, rt_bytes *object,
+                     const char **why);
+
+#endif

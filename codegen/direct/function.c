@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* function.c - the tables of a function that is being read: operations, registers, addresses, values, types. */
+#include "codegen/direct.h"
+
+#include <string.h>
+
+enum { FIRST_ROOM = 256 };
+
+void opjit_dx_refuse(dx_func *f, const char *why)
+{
+    if (!f->refused)
+        f->why = why;
+    f->refused = true;
+}
+
+/* --- tables that grow --------------------------------------------------------------------------------------------- */
+
+/* The array with room for one more; NULL: no memory. */
+static void *grow(dx_func *f, void *array, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    const uint32_t more = *room > 0 ? 2 * *room : FIRST_ROOM;
+    void *larger = opjit_rt_arena_allocate(f->arena, more, size);
+    if (!larger)
+        return NULL;
+    if (array)
+        memcpy(larger, array, count * size);
+    *room = more;
+    return larger;
+}
+
+dx_op *opjit_dx_op(dx_func *f, dx_kind kind)
+{
+    dx_op *ops = grow(f, f->ops, f->op_count, &f->op_room, sizeof *ops);
+    if (!ops) {
+        opjit_dx_refuse(f, "no memory");
+        return &f->no_op;
+    }
+    f->ops = ops;
+    ops[f->op_count] = (dx_op){ .kind = (uint8_t)kind };
+    return &ops[f->op_count++];
+}
+
+uint32_t opjit_dx_mem(dx_func *f, dx_mem mem)
+{
+    dx_mem *mems = grow(f, f->mems, f->mem_count, &f->mem_room, sizeof *mems);
+    if (!mems) {
+        opjit_dx_refuse(f, "no memory");
+        return 0;
+    }
+    if (mem.offset < INT32_MIN / 2 || mem.offset > INT32_MAX / 2)
+        opjit_dx_refuse(f, "far offset");
+    f->mems = mems;
+    mems[f->mem_count++] = mem;
+    return f->mem_count;
+}
+
+dx_reg opjit_dx_new(dx_func *f, dx_class kind)
+{
+    if (f->reg_count == 0)
+        f->reg_count = 1; /* 0 is none */
+    dx_virtual *regs = grow(f, f->regs, f->reg_count, &f->reg_room, sizeof *regs);
+    if (!regs) {
+        opjit_dx_refuse(f, "no memory");
+        return 0;
+    }
+    f->regs = regs;
+    regs[f->reg_count] = (dx_virtual){ .kind = (uint8_t)kind, .at = -1, .least = UINT32_MAX };
+    return f->reg_count++;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const dx_func *f, LLVMValueRef v)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)v * 0x9e3779b97f4a7c15u;
+    uint32_t i = (uint32_t)(hash >> 32) & (f->value_room - 1);
+    while (f->values[i].of && f->values[i].of != v)
+        i = (i + 1) & (f->value_room - 1);
+    return i;
+}
+
+dx_value *opjit_dx_find(dx_func *f, LLVMValueRef v)
+{
+    dx_value *found = f->value_room > 0 ? &f->values[slot_of(f, v)] : NULL;
+    return found && found->of ? found : NULL;
+}
+
+dx_value *opjit_dx_enter(dx_func *f, LLVMValueRef v)
+{
+    if (2 * (f->value_count + 1) > f->value_room) {
+        const uint32_t room = f->value_room, more = room > 0 ? 2 * room : 2 * FIRST_ROOM;
+        dx_value *old = f->values, *larger = ARENA_ARRAY(f->arena, dx_value, more);
+        if (!larger) {
+            opjit_dx_refuse(f, "no memory");
+            return &f->no_value;
+        }
+        f->values = larger;
+        f->value_room = more;
+        for (uint32_t i = 0; i < room; i++)
+            if (old[i].of)
+                f->values[slot_of(f, old[i].of)] = old[i];
+    }
+    dx_value *value = &f->values[slot_of(f, v)];
+    f->value_count += !value->of;
+    *value = (dx_value){ .of = v, .block = f->block };
+    return value;
+}
+
+/* --- types -------------------------------------------------------------------------------------------------------- */
+
+static dx_type find_type(LLVMTypeRef type)
+{
+    dx_type t = { .kind = DX_T_OTHER };
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    if (kind == LLVMVectorTypeKind) {
+        t.lanes = (uint16_t)LLVMGetVectorSize(type);
+        type = LLVMGetElementType(type);
+        kind = LLVMGetTypeKind(type);
+    }
+    switch (kind) {
+    case LLVMIntegerTypeKind:
+        t.kind = DX_T_INT;
+        t.bits = LLVMGetIntTypeWidth(type) <= 64 ? (uint8_t)LLVMGetIntTypeWidth(type) : 0;
+        break;
+    case LLVMFloatTypeKind:
+    case LLVMDoubleTypeKind:
+        t.kind = DX_T_FLOAT;
+        t.bits = kind == LLVMFloatTypeKind ? 32 : 64;
+        break;
+    case LLVMPointerTypeKind:
+        t.kind = DX_T_PTR;
+        t.bits = 64;
+        break;
+    case LLVMVoidTypeKind: t.kind = DX_T_VOID; break;
+    default: break;
+    }
+    if (t.kind == DX_T_INT && t.bits == 0)
+        t.kind = DX_T_OTHER;
+    return t;
+}
+
+dx_type opjit_dx_type(dx_func *f, LLVMTypeRef type)
+{
+    enum { KEPT = sizeof f->types / sizeof *f->types };
+    for (uint32_t i = 0; i < f->type_count && i < KEPT; i++)
+        if (f->types[i] == type)
+            return f->type_of[i];
+    const dx_type t = find_type(type);
+    f->types[f->type_count % KEPT] = type;
+    f->type_of[f->type_count % KEPT] = t;
+    f->type_count = f->type_count < KEPT ? f->type_count + 1 : KEPT;
+    return t;
+}
+
+uint32_t opjit_dx_block_of(dx_func *f, LLVMBasicBlockRef block)
+{
+    const dx_value *value = opjit_dx_find(f, LLVMBasicBlockAsValue(block));
+    if (!value)
+        opjit_dx_refuse(f, "unknown block");
+    return value ? value->block : 0;
+}

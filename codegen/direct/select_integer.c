@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_integer.c - arithmetic on integers.  The upper bits of what is shorter than 64 bits may be anything, except
+ * those of conditions, which are 0. */
+#include "codegen/direct.h"
+
+enum { ADD_CODE = 0x03, OR_CODE = 0x0b, AND_CODE = 0x23, SUB_CODE = 0x2b, XOR_CODE = 0x33 };
+
+static bool is_short(int64_t number)
+{
+    return number >= INT32_MIN && number <= INT32_MAX;
+}
+
+static dx_op *two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes)
+{
+    opjit_dx_copy(f, dst, a);
+    dx_op *o = opjit_dx_op(f, kind);
+    o->dst = dst;
+    o->tied = true;
+    o->bytes = (uint8_t)bytes;
+    return o;
+}
+
+static void multiply(dx_func *f, LLVMValueRef v, uint32_t bytes)
+{
+    int64_t by;
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    if (LLVMIsConstant(x)) {
+        LLVMValueRef first = x;
+        x = y;
+        y = first;
+    }
+    const dx_reg a = opjit_dx_use(f, x);
+    if (!opjit_dx_constant(f, y, &by) || !is_short(by)) {
+        const dx_reg b = opjit_dx_use(f, y), dst = opjit_dx_result(f, v);
+        two_address(f, DX_TIMES, dst, a, bytes)->b = b;
+        return;
+    }
+    if (by > 0 && (by & (by - 1)) == 0) {
+        two_address(f, DX_SHIFT, opjit_dx_result(f, v), a, bytes)->code = 4;
+        f->ops[f->op_count - 1].imm = __builtin_ctzll((uint64_t)by);
+        return;
+    }
+    const dx_reg dst = opjit_dx_result(f, v);
+    dx_op *o = opjit_dx_op(f, DX_MULTIPLY);
+    o->dst = dst;
+    o->b = a;
+    o->bytes = (uint8_t)bytes;
+    o->imm = by;
+}
+
+static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+{
+    const uint8_t code = op == LLVMShl ? 4 : op == LLVMLShr ? 5 : 7;
+    int64_t by;
+    dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    if (t.bits < 32 && op != LLVMShl) {
+        const dx_reg wide = opjit_dx_new(f, DX_INT);
+        dx_op *o = opjit_dx_op(f, DX_EXTEND);
+        o->dst = wide;
+        o->b = a;
+        o->bytes = t.bits / 8;
+        o->code = op == LLVMAShr;
+        a = wide;
+    }
+    const uint32_t bytes = t.bits == 64 ? 8 : 4;
+    if (opjit_dx_constant(f, LLVMGetOperand(v, 1), &by)) {
+        const dx_reg dst = opjit_dx_result(f, v);
+        dx_op *o = two_address(f, DX_SHIFT, dst, a, bytes);
+        o->code = code;
+        o->imm = by & (t.bits - 1);
+        return;
+    }
+    const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1)), dst = opjit_dx_result(f, v);
+    if (t.bits < 32)
+        opjit_dx_refuse(f, "shift of short integers");
+    dx_op *o = opjit_dx_op(f, DX_SHIFT_BY);
+    o->dst = dst;
+    o->a = b;
+    o->b = a;
+    o->bytes = (uint8_t)bytes;
+    o->code = code == 4 ? X86_66 : code == 5 ? X86_F2 : X86_F3;
+}
+
+/* x + number, for 64 and 32 bits, is an address. */
+static void add_number(dx_func *f, LLVMValueRef v, dx_reg a, int64_t number)
+{
+    const uint32_t mem = opjit_dx_mem(f, (dx_mem){ .where = DX_AT_REGISTER, .base = a, .offset = number });
+    const dx_reg dst = opjit_dx_result(f, v);
+    dx_op *o = opjit_dx_op(f, DX_LEA);
+    o->dst = dst;
+    o->mem = mem;
+}
+
+void opjit_dx_select_integer(dx_func *f, LLVMValueRef v, LLVMOpcode op)
+{
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    const uint32_t bytes = t.bits == 64 ? 8 : 4;
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    int64_t number;
+    if (opjit_dx_class(f, t) != DX_INT || f->refused)
+        return;
+    if (op == LLVMMul) {
+        multiply(f, v, bytes);
+        return;
+    }
+    if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
+        shift(f, v, op, t);
+        return;
+    }
+    if (op != LLVMSub && LLVMIsConstant(x)) {
+        LLVMValueRef first = x;
+        x = y;
+        y = first;
+    }
+    const dx_reg a = opjit_dx_use(f, x);
+    const bool is_number = opjit_dx_constant(f, y, &number) && number > INT32_MIN / 2 && number < INT32_MAX / 2;
+    if (is_number && (op == LLVMAdd || op == LLVMSub)) {
+        add_number(f, v, a, op == LLVMAdd ? number : -number);
+        return;
+    }
+    const dx_reg b = is_number ? 0 : opjit_dx_use(f, y), dst = opjit_dx_result(f, v);
+    dx_op *o = two_address(f, DX_ARITH, dst, a, bytes);
+    o->b = b;
+    o->imm = is_number ? number : 0;
+    switch (op) {
+    case LLVMAdd: o->code = ADD_CODE; break;
+    case LLVMSub: o->code = SUB_CODE; break;
+    case LLVMAnd: o->code = AND_CODE; break;
+    case LLVMOr: o->code = OR_CODE; break;
+    default: o->code = XOR_CODE; break;
+    }
+    if (t.bits == 1 && (op == LLVMAdd || op == LLVMSub))
+        opjit_dx_refuse(f, "sum of conditions");
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_lanes.c - shuffles, and elements of vectors. */
+#include "codegen/direct.h"
+
+#include <string.h>
+
+enum { MOST_LANES = 64 };
+
+static uint32_t size_of(uint32_t bits)
+{
+    return bits == 64 ? 3 : bits == 32 ? 2 : bits == 16 ? 1 : 0;
+}
+
+static void name_value(dx_func *f, LLVMValueRef v, dx_reg reg)
+{
+    opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(v)));
+    dx_value *value = opjit_dx_enter(f, v);
+    value->how = DX_V_REG;
+    value->reg = reg;
+}
+
+/* --- shuffles ----------------------------------------------------------------------------------------------------- */
+
+/* What a shuffle takes: places below the lanes of x are x's, those from there on are y's; -1: any. */
+typedef struct places {
+    int32_t at[MOST_LANES];
+    uint32_t count, lanes;
+    bool x, y;
+} places;
+
+static void read_places(dx_func *f, LLVMValueRef v, places *p)
+{
+    p->count = LLVMGetNumMaskElements(v);
+    p->lanes = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0))).lanes;
+    p->x = p->y = false;
+    if (p->count > MOST_LANES || p->lanes > MOST_LANES) {
+        opjit_dx_refuse(f, "wide shuffle");
+        return;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->at[i] = LLVMGetMaskValue(v, i);
+        p->x = p->x || (p->at[i] >= 0 && p->at[i] < (int32_t)p->lanes);
+        p->y = p->y || p->at[i] >= (int32_t)p->lanes;
+    }
+}
+
+/* Whether lane i is place first + i. */
+static bool is_run(const places *p, uint32_t first, uint32_t from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (p->at[from + i] >= 0 && p->at[from + i] != (int32_t)(first + i))
+            return false;
+    return true;
+}
+
+/* A vector with these places as elements of `bytes` each, for a permutation of vectors of `lanes`. */
+static dx_reg put_places(dx_func *f, const places *p, uint32_t size, uint32_t lanes, uint32_t width)
+{
+    uint8_t bytes[MOST_LANES] = { 0 };
+    for (uint32_t i = 0; i < p->count; i++) {
+        const uint32_t place = p->at[i] < 0 ? 0 : (uint32_t)p->at[i];
+        const uint64_t index = place < p->lanes ? place : place - p->lanes + lanes;
+        memcpy(bytes + (i << size), &index, 1u << size);
+    }
+    const dx_mem mem = { .where = DX_AT_DATA, .offset = opjit_dx_pool(f->m, bytes, width) };
+    const dx_reg reg = opjit_dx_new(f, DX_VEC);
+    const uint32_t at = opjit_dx_mem(f, mem);
+    opjit_dx_vector(f, DX_F_LOAD, width, reg, 0, 0)->mem = at;
+    return reg;
+}
+
+static void permute(dx_func *f, LLVMValueRef v, const places *p, dx_type t, dx_type from)
+{
+    static const dx_form_name one[] = { DX_F_PERMB, DX_F_PERMW, DX_F_PERMD, DX_F_PERMQ };
+    static const dx_form_name two[] = { DX_F_PERM2B, DX_F_PERM2W, DX_F_PERM2D, DX_F_PERM2Q };
+    const uint32_t size = size_of(t.bits);
+    uint32_t width = dx_bytes(t) > dx_bytes(from) ? dx_width(t) : dx_width(from);
+    if (width < 32 && !(p->x && p->y))
+        width = 32; /* the least of permutations of one vector */
+    const uint32_t lanes = width >> size;
+    if (!f->wide || (size == 0 && !rt_target_has(f->target, RT_X86_AVX512VBMI))) {
+        opjit_dx_refuse(f, "shuffle");
+        return;
+    }
+    f->vectors = true;
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    const dx_reg index = put_places(f, p, size, p->x && p->y ? lanes : 0, width);
+    if (!(p->x && p->y)) {
+        const dx_reg a = opjit_dx_use(f, p->y ? y : x);
+        opjit_dx_vector(f, one[size], width, opjit_dx_result(f, v), index, a);
+        return;
+    }
+    const dx_reg a = opjit_dx_use(f, x), b = opjit_dx_use(f, y), dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, index);
+    opjit_dx_vector(f, two[size], width, dst, a, b)->tied = true;
+}
+
+static void splat(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    static const dx_form_name forms[] = { DX_F_SPLATB, DX_F_SPLATW, DX_F_SPLATD, DX_F_SPLATQ };
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    opjit_dx_vector(f, forms[size_of(t.bits)], dx_width(t), opjit_dx_result(f, v), 0, a);
+}
+
+/* The upper half of a vector of 32 or 64 bytes. */
+static void upper_half(dx_func *f, LLVMValueRef v, LLVMValueRef x, dx_type from)
+{
+    const dx_reg a = opjit_dx_use(f, x);
+    const bool wide = dx_bytes(from) == 64;
+    opjit_dx_vector(f, wide ? DX_F_HIGH256 : DX_F_HIGH128, wide ? 64 : 32, opjit_dx_result(f, v), 0, a)->imm = 1;
+}
+
+static void join(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const bool wide = dx_bytes(t) == 64;
+    opjit_dx_vector(f, wide ? DX_F_PUTHIGH256 : DX_F_PUTHIGH128, wide ? 64 : 32, opjit_dx_result(f, v), a, b)->imm = 1;
+}
+
+static void shuffle(dx_func *f, LLVMValueRef v)
+{
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v)), from = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
+    places p;
+    read_places(f, v, &p);
+    if (f->refused || opjit_dx_class(f, t) != DX_VEC || opjit_dx_class(f, from) != DX_VEC) {
+        opjit_dx_refuse(f, "shuffle of masks");
+        return;
+    }
+    const uint32_t bytes = dx_bytes(t);
+    bool zero = !p.y;
+    for (uint32_t i = 0; i < p.count; i++)
+        zero = zero && p.at[i] <= 0;
+    if (zero && bytes >= 16)
+        splat(f, v, t);
+    else if (!p.y && p.count <= p.lanes && is_run(&p, 0, 0, p.count)) /* its begin */
+        name_value(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
+    else if (!p.y && 2 * p.count == p.lanes && bytes >= 16 && is_run(&p, p.count, 0, p.count))
+        upper_half(f, v, LLVMGetOperand(v, 0), from);
+    else if (p.count == 2 * p.lanes && bytes >= 32 && is_run(&p, 0, 0, p.count))
+        join(f, v, t);
+    else
+        permute(f, v, &p, t, from);
+}
+
+/* --- elements ----------------------------------------------------------------------------------------------------- */
+
+static void insert(dx_func *f, LLVMValueRef v)
+{
+    static const dx_form_name spread[] = { DX_F_SPREADB, DX_F_SPREADW, DX_F_SPREADD, DX_F_SPREADQ };
+    static const dx_form_name splats[] = { DX_FORMS, DX_FORMS, DX_F_SPLATD, DX_F_SPLATQ };
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    LLVMValueRef into = LLVMGetOperand(v, 0), element = LLVMGetOperand(v, 1);
+    int64_t lane;
+    if (opjit_dx_class(f, t) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 2), &lane)) {
+        opjit_dx_refuse(f, "insertion");
+        return;
+    }
+    const uint32_t size = size_of(t.bits);
+    const dx_reg e = opjit_dx_use(f, element);
+    if (LLVMIsConstant(into) && LLVMIsUndef(into) && lane == 0) { /* poison is undef, too */
+        if (t.kind == DX_T_FLOAT)
+            name_value(f, v, e);
+        else
+            opjit_dx_vector(f, size == 3 ? DX_F_MOVQ : DX_F_MOVD, 16, opjit_dx_result(f, v), 0, e);
+        return;
+    }
+    if (!f->wide) {
+        opjit_dx_refuse(f, "insertion");
+        return;
+    }
+    const dx_reg mask = opjit_dx_mask_number(f, (uint64_t)1 << lane, t.lanes);
+    const dx_reg a = opjit_dx_use(f, into), dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, a);
+    dx_op *o = opjit_dx_vector(f, t.kind == DX_T_FLOAT ? splats[size] : spread[size], dx_width(t), dst, 0, e);
+    o->mask = mask;
+    o->tied = true;
+}
+
+static void extract(dx_func *f, LLVMValueRef v)
+{
+    LLVMValueRef x = LLVMGetOperand(v, 0);
+    const dx_type from = opjit_dx_type(f, LLVMTypeOf(x));
+    const uint32_t size = size_of(from.bits), bytes = dx_bytes(from);
+    int64_t lane;
+    if (opjit_dx_class(f, from) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane) || size < 2) {
+        opjit_dx_refuse(f, "extraction");
+        return;
+    }
+    dx_reg a = opjit_dx_use(f, x);
+    const uint32_t part = (uint32_t)lane << size >> 4, within = (uint32_t)lane & ((16u >> size) - 1);
+    if (part > 0) {
+        const dx_reg high = opjit_dx_new(f, DX_VEC);
+        opjit_dx_vector(f, DX_F_HIGH128, dx_width(from), high, 0, a)->imm = part;
+        a = high;
+    }
+    if (bytes < 16 && within > 0)
+        opjit_dx_refuse(f, "extraction of a short vector");
+    if (from.kind == DX_T_FLOAT) {
+        if (within > 0) { /* to lane 0 */
+            const dx_reg moved = opjit_dx_new(f, DX_VEC);
+            dx_op *o = opjit_dx_vector(f, DX_F_LANES, 16, moved, 0, a);
+            o->imm = size == 2 ? within : 0xe;
+            a = moved;
+        }
+        name_value(f, v, a);
+    } else if (within == 0) {
+        opjit_dx_vector(f, size == 3 ? DX_F_FROMQ : DX_F_FROMD, 16, opjit_dx_result(f, v), 0, a);
+    } else {
+        opjit_dx_vector(f, size == 3 ? DX_F_EXTRACTQ : DX_F_EXTRACTD, 16, opjit_dx_result(f, v), 0, a)->imm = within;
+    }
+}
+
+static void extract_value(dx_func *f, LLVMValueRef v)
+{
+    const dx_value *pair = opjit_dx_find(f, LLVMGetOperand(v, 0));
+    if (!pair || pair->how != DX_V_PAIR || LLVMGetNumIndices(v) != 1 || LLVMGetIndices(v)[0] > 1) {
+        opjit_dx_refuse(f, "extraction of a value");
+        return;
+    }
+    name_value(f, v, LLVMGetIndices(v)[0] == 0 ? pair->reg : pair->second);
+}
+
+void opjit_dx_select_lanes(dx_func *f, LLVMValueRef v, LLVMOpcode op)
+{
+    if (op == LLVMShuffleVector)
+        shuffle(f, v);
+    else if (op == LLVMInsertElement)
+        insert(f, v);
+    else if (op == LLVMExtractElement)
+        extract(f, v);
+    else
+        extract_value(f, v);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_vector.c - arithmetic on vectors and on floats, bits of masks, and the intrinsics of arithmetic. */
+#include "codegen/direct.h"
+
+#include <string.h>
+
+/* Log2 of an element's bytes. */
+static uint32_t size_of(dx_type t)
+{
+    return t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
+}
+
+/* Of packed f32, packed f64, one f32, one f64. */
+static dx_form_name of_floats(dx_type t, dx_form_name first)
+{
+    return (dx_form_name)((int)first + (t.lanes ? 0 : 2) + (t.bits == 64));
+}
+
+static void logic_of_masks(dx_func *f, LLVMValueRef v, LLVMOpcode op)
+{
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    const dx_reg a = opjit_dx_mask(f, x), b = opjit_dx_mask(f, y);
+    const dx_form_name form = op == LLVMAnd ? DX_F_KAND : op == LLVMOr ? DX_F_KOR : DX_F_KXOR;
+    if (op != LLVMAnd && op != LLVMOr && op != LLVMXor)
+        opjit_dx_refuse(f, "arithmetic on masks");
+    opjit_dx_vector(f, form, 32, opjit_dx_result(f, v), a, b);
+}
+
+static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+{
+    enum { RIGHT = 2, ARITHMETIC = 4, LEFT = 6 };
+    static const dx_form_name by_lanes[3][2] = { { DX_F_PSLLVD, DX_F_PSLLVQ },
+                                                 { DX_F_PSRLVD, DX_F_PSRLVQ },
+                                                 { DX_F_PSRAVD, DX_F_PSRAVQ } };
+    const uint32_t which = op == LLVMShl ? 0 : op == LLVMLShr ? 1 : 2, size = size_of(t);
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    const dx_reg a = opjit_dx_use(f, x);
+    int64_t by;
+    if (size == 0) {
+        opjit_dx_refuse(f, "shift of bytes");
+    } else if (opjit_dx_constant(f, y, &by)) {
+        const dx_form_name forms[] = { DX_F_SHIFTW, DX_F_SHIFTD, which == 2 ? DX_F_SHIFTQA : DX_F_SHIFTQ };
+        dx_op *o = opjit_dx_vector(f, forms[size - 1], dx_width(t), 0, 0, a);
+        o->code = (uint8_t)(which == 0 ? LEFT : which == 1 ? RIGHT : ARITHMETIC);
+        o->imm = by & (t.bits - 1);
+        const uint32_t at = f->op_count - 1;
+        const dx_reg dst = opjit_dx_result(f, v);
+        f->ops[f->refused ? 0 : at].dst = dst;
+    } else if (size >= 2) {
+        const dx_reg b = opjit_dx_use(f, y);
+        opjit_dx_vector(f, by_lanes[which][size - 2], dx_width(t), opjit_dx_result(f, v), a, b);
+    } else {
+        opjit_dx_refuse(f, "shift of halves");
+    }
+}
+
+static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+{
+    static const dx_form_name multiply[] = { DX_FORMS, DX_F_PMULLW, DX_F_PMULLD, DX_F_PMULLQ };
+    dx_form_name form = DX_FORMS;
+    switch (op) {
+    case LLVMAdd: form = (dx_form_name)(DX_F_PADDB + size_of(t)); break;
+    case LLVMSub: form = (dx_form_name)(DX_F_PSUBB + size_of(t)); break;
+    case LLVMMul: form = multiply[size_of(t)]; break;
+    case LLVMAnd: form = DX_F_PAND; break;
+    case LLVMOr: form = DX_F_POR; break;
+    case LLVMXor: form = DX_F_PXOR; break;
+    default: break;
+    }
+    if (form == DX_FORMS) {
+        opjit_dx_refuse(f, "vector arithmetic");
+        return;
+    }
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    opjit_dx_vector(f, form, dx_width(t), opjit_dx_result(f, v), a, b);
+}
+
+void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op)
+{
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    if (t.kind == DX_T_FLOAT) {
+        const dx_form_name first = op == LLVMFAdd   ? DX_F_ADDPS
+                                   : op == LLVMFSub ? DX_F_SUBPS
+                                   : op == LLVMFMul ? DX_F_MULPS
+                                                    : DX_F_DIVPS;
+        const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+        const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+        opjit_dx_vector(f, of_floats(t, first), dx_width(t), opjit_dx_result(f, v), a, b);
+    } else if (t.bits == 1) {
+        logic_of_masks(f, v, op);
+    } else if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
+        shift(f, v, op, t);
+    } else {
+        integers(f, v, op, t);
+    }
+}
+
+/* --- intrinsics --------------------------------------------------------------------------------------------------- */
+
+static void unary(dx_func *f, LLVMValueRef v, dx_type t, dx_form_name first, int64_t imm)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    dx_op *o = opjit_dx_vector(f, of_floats(t, first), dx_width(t), opjit_dx_new(f, DX_VEC), t.lanes ? 0 : a, a);
+    o->imm = imm;
+    const dx_reg dst = o->dst;
+    dx_value *value = opjit_dx_enter(f, v);
+    value->how = DX_V_REG;
+    value->reg = dst;
+}
+
+static void multiply_add(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, a);
+    opjit_dx_vector(f, of_floats(t, DX_F_FMAPS), dx_width(t), dst, b, c)->tied = true;
+}
+
+/* min and max of integers: one instruction, or a comparison. */
+static void limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signed)
+{
+    enum { LESS = 0xc, LESS_EQUAL = 0xe, BELOW = 2, ABOVE = 7, GREATER = 0xf };
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg dst = opjit_dx_result(f, v);
+    if (t.lanes) {
+        const dx_form_name first = max ? is_signed ? DX_F_PMAXSB : DX_F_PMAXUB : is_signed ? DX_F_PMINSB : DX_F_PMINUB;
+        opjit_dx_vector(f, (dx_form_name)(first + size_of(t)), dx_width(t), dst, a, b);
+        return;
+    }
+    if (t.bits < 32)
+        opjit_dx_refuse(f, "limit of short integers");
+    opjit_dx_copy(f, dst, a);
+    dx_op *o = opjit_dx_op(f, DX_SELECT); /* b if a lies beyond it */
+    o->dst = dst;
+    o->tied = true;
+    o->a = a;
+    o->b = b;
+    o->c = b;
+    o->bytes = t.bits / 8;
+    o->cc = (uint8_t)(max ? is_signed ? LESS : BELOW : is_signed ? GREATER : ABOVE);
+}
+
+/* X86's operations in the operands' order: the second one where they are equal, or one is NaN. */
+static void beyond(dx_func *f, LLVMValueRef v, dx_type t, bool max)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_form_name form = max ? t.bits == 64 ? DX_F_MAXPD : DX_F_MAXPS : t.bits == 64 ? DX_F_MINPD : DX_F_MINPS;
+    opjit_dx_vector(f, form, dx_width(t), opjit_dx_result(f, v), a, b);
+}
+
+static void compare_floats(dx_func *f, LLVMValueRef v)
+{
+    int64_t how, all = 0;
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    LLVMValueRef mask = LLVMGetOperand(v, 3);
+    if (!opjit_dx_constant(f, LLVMGetOperand(v, 2), &how) || !LLVMIsConstant(mask))
+        opjit_dx_refuse(f, "comparison");
+    for (uint32_t i = 0; i < t.lanes && !f->refused; i++) {
+        LLVMValueRef e = LLVMIsAConstantInt(mask) ? mask : LLVMGetAggregateElement(mask, i);
+        if (!e || !opjit_dx_constant(f, e, &all) || (all & 1) == 0)
+            opjit_dx_refuse(f, "masked comparison");
+    }
+    const dx_reg dst = opjit_dx_result(f, v);
+    dx_op *o = opjit_dx_vector(f, t.bits == 64 ? DX_F_CMPPD : DX_F_CMPPS, dx_width(t), dst, a, b);
+    o->imm = f->refused ? 0 : how;
+}
+
+/* permvar(values, places) */
+static void permute(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    LLVMValueRef places = LLVMGetOperand(v, 1);
+    if (LLVMIsConstant(places) && LLVMIsNull(places)) {
+        opjit_dx_vector(f, t.bits == 64 ? DX_F_SPLATQ : DX_F_SPLATD, dx_width(t), opjit_dx_result(f, v), 0, a);
+        return;
+    }
+    const dx_reg b = opjit_dx_use(f, places);
+    static const dx_form_name forms[] = { DX_F_PERMB, DX_F_PERMW, DX_F_PERMD, DX_F_PERMQ };
+    if (dx_bytes(t) < 32)
+        opjit_dx_refuse(f, "permutation");
+    opjit_dx_vector(f, forms[size_of(t)], dx_width(t), opjit_dx_result(f, v), b, a);
+}
+
+/* vpermi2var(a, places, b): the places become the result. */
+static void permute_two(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    static const dx_form_name forms[] = { DX_F_PERM2B, DX_F_PERM2W, DX_F_PERM2D, DX_F_PERM2Q };
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), places = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, places);
+    opjit_dx_vector(f, forms[size_of(t)], dx_width(t), dst, a, b)->tied = true;
+}
+
+static void fix_up(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    int64_t imm = 0, mask = 0;
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
+    const uint64_t all = t.lanes < 64 ? ((uint64_t)1 << t.lanes) - 1 : UINT64_MAX;
+    if (!opjit_dx_constant(f, LLVMGetOperand(v, 3), &imm) || !opjit_dx_constant(f, LLVMGetOperand(v, 4), &mask) ||
+        ((uint64_t)mask & all) != all)
+        opjit_dx_refuse(f, "fixup");
+    opjit_dx_copy(f, dst, a);
+    dx_op *o = opjit_dx_vector(f, t.bits == 64 ? DX_F_FIXUPPD : DX_F_FIXUPPS, dx_width(t), dst, b, c);
+    o->imm = imm;
+    o->tied = true;
+}
+
+static void dot4(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, a);
+    opjit_dx_vector(f, DX_F_DOT4, dx_width(t), dst, b, c)->tied = true;
+}
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Names that hold beside their types; the prefix "llvm." is left out. */
+void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
+{
+    enum { DOWN = 9, UP = 10, TO_ZERO = 11, EVEN = 8, CURRENT = 4, NEARBY = 12 };
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    if (begins(name, "sqrt."))
+        unary(f, v, t, DX_F_SQRTPS, 0);
+    else if (begins(name, "floor."))
+        unary(f, v, t, DX_F_ROUNDPS, DOWN);
+    else if (begins(name, "ceil."))
+        unary(f, v, t, DX_F_ROUNDPS, UP);
+    else if (begins(name, "trunc."))
+        unary(f, v, t, DX_F_ROUNDPS, TO_ZERO);
+    else if (begins(name, "roundeven."))
+        unary(f, v, t, DX_F_ROUNDPS, EVEN);
+    else if (begins(name, "rint."))
+        unary(f, v, t, DX_F_ROUNDPS, CURRENT);
+    else if (begins(name, "nearbyint."))
+        unary(f, v, t, DX_F_ROUNDPS, NEARBY);
+    else if (begins(name, "fma."))
+        multiply_add(f, v, t);
+    else if (begins(name, "smax.") || begins(name, "umax.") || begins(name, "smin.") || begins(name, "umin."))
+        limit(f, v, t, name[2] == 'a', name[0] == 's');
+    else if (begins(name, "x86.avx512.max.p") || begins(name, "x86.avx.max.p") || begins(name, "x86.sse.max.ps") ||
+             begins(name, "x86.sse2.max.pd"))
+        beyond(f, v, t, true);
+    else if (begins(name, "x86.avx512.min.p") || begins(name, "x86.avx.min.p") || begins(name, "x86.sse.min.ps") ||
+             begins(name, "x86.sse2.min.pd"))
+        beyond(f, v, t, false);
+    else if (begins(name, "x86.avx512.mask.cmp.p"))
+        compare_floats(f, v);
+    else if (begins(name, "x86.avx512.permvar."))
+        permute(f, v, t);
+    else if (begins(name, "x86.avx512.vpermi2var."))
+        permute_two(f, v, t);
+    else if (begins(name, "x86.avx512.mask.fixupimm.p"))
+        fix_up(f, v, t);
+    else if (begins(name, "x86.avx512.vpdpbusd."))
+        dot4(f, v, t);
+    else
+        opjit_dx_refuse(f, "intrinsic");
+}
