@@ -52,7 +52,7 @@ spoil() {
     run cache verify --cache-dir "$folder"
     expect_status "$name: mended" 0
 }
-flip() { printf '\377' | dd of="$file" bs=1 seek="$1" conv=notrunc status=none; }
+flip() { printf "\\$(printf %o $((255 - $(od -An -tu1 -j"$1" -N1 "$file"))))" | dd of="$file" bs=1 seek="$1" conv=notrunc status=none; }
 as_link() { mv "$file" "$work/elsewhere" && ln -s "$work/elsewhere" "$file"; }
 as_hard_link() { ln "$file" "$work/second"; }
 spoil 'truncated' 'its size is not what it says' truncate -s -1 "$file"
