@@ -14,6 +14,8 @@
 
 #include <stdatomic.h>
 
+#include <opjit/abi.h>
+
 #include "runtime/base/base.h"
 #include "runtime/target/target.h"
 
@@ -127,6 +129,8 @@ typedef struct ir_tensor {
                                            what a stage computes: not in the text, and nothing depends on it */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
+    const opjit_size_form *elements;    /* of one dimension, until opjit_ir_general_resize: how many there are, sizes
+                                           being a sample's; NULL: as sizes says */
 } ir_tensor;
 
 typedef struct ir_param {
@@ -183,6 +187,7 @@ typedef struct ir_func {
     ir_ref *operands;       uint32_t operand_count, operand_capacity;
     ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then others */
     ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
+    uint32_t first_dim;     /* the parameter that is dimension 0 of forms; 0: there are none */
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size, kept_size; /* bytes; set by opjit_ir_layout */
@@ -196,6 +201,7 @@ void opjit_ir_free(ir_func *f); /* also of zeroed and half-built functions */
 /* A deep copy into a fresh *out. */
 opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
 
+ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form); /* as an expression of f's dimensions */
 uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data too; 0: no memory */
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
 /* The tensor whose bytes `tensor` shows; itself if it is not a view. */

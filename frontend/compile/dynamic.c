@@ -109,14 +109,11 @@ static opjit_status note(sampler *s, const int64_t *values, const fe_graph *grap
     return OPJIT_OK;
 }
 
-static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out,
-                                 opjit_error *error)
+/* The loops of what was lowered. */
+static opjit_status make_loops(sampler *s, const int64_t *values, const fe_graph *graph, const ir_func *value,
+                               ir_func *out, opjit_error *error)
 {
-    if (!is_alike(s->graph, graph) || graph->parts != NULL)
-        return opjit_rt_refuse(
-            error, OPJIT_UNSUPPORTED,
-            "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
-    TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out, error));
+    TRY(opjit_ir_copy(value, out, error));
     opjit_status status = opjit_ir_run_passes(out, &s->env, IR_CLEANED, error);
     if (status == OPJIT_OK)
         status = opjit_ir_pack(out, error);
@@ -129,7 +126,21 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_gra
     return status;
 }
 
-static opjit_status make_sample(void *user, const int64_t *values, ir_func *out, opjit_error *error)
+static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out_value,
+                                 ir_func *out, opjit_error *error)
+{
+    if (!is_alike(s->graph, graph) || graph->parts != NULL)
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
+    TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
+    const opjit_status status = out == NULL ? OPJIT_OK : make_loops(s, values, graph, out_value, out, error);
+    if (status != OPJIT_OK)
+        opjit_ir_free(out_value);
+    return status;
+}
+
+static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_value, ir_func *out, opjit_error *error)
 {
     sampler *s = user;
     fe_graph graph = { 0 };
@@ -139,7 +150,7 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out,
         return opjit_fe_cancelled(error);
     status = read_for(s->dynamic, values, true, &graph, error);
     if (status == OPJIT_OK)
-        status = lower_sample(s, values, &graph, out, error);
+        status = lower_sample(s, values, &graph, out_value, out, error);
     opjit_fe_graph_free(&graph);
     return status;
 }

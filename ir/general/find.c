@@ -6,7 +6,7 @@
  * a group.  The generalization of a group may still be wrong for other sizes, where a pass used that a sample is large
  * enough, or what it leaves behind a multiple: the verifier then finds no proof for an instance there, and the next
  * group is tried. */
-#include "ir/general/general.h"
+#include "ir/general/witness.h"
 
 #include <string.h>
 
@@ -15,11 +15,13 @@ enum {
     LEAST_SAMPLES = 5, /* three determine a number, the others test it */
     GROUPS = 4,        /* that are tried */
     SMALL = 18,        /* sizes of which each is proven, from the least one on */
-    CHECKED = 64
+    CHECKED = 64,
+    WITNESSES = 24 /* of a dimension */
 };
 
 typedef struct candidate {
     ir_func f; /* a zeroed one: the graph can't have these sizes */
+    ir_definition definition;
     int64_t values[OPJIT_MAX_DIMS];
     uint64_t shape;
     bool made;
@@ -29,6 +31,8 @@ typedef struct finder {
     const ir_dim *dims;
     const int64_t *typical;
     uint32_t dim_count;
+    ir_sample_fn make;
+    void *user;
     candidate candidates[CANDIDATES];
     uint64_t groups[CANDIDATES]; /* shapes, */
     uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
@@ -76,8 +80,22 @@ static uint64_t shape_of(const ir_func *f)
     return hash;
 }
 
+static opjit_status make_candidate(finder *x, candidate *c, opjit_error *error)
+{
+    ir_func value;
+
+    TRY(x->make(x->user, c->values, &value, &c->f, error));
+    c->made = true;
+    const opjit_status status = opjit_ir_define(&value, &c->definition, error);
+    opjit_ir_free(&value);
+    c->shape = opjit_ir_hash(shape_of(&c->f), c->definition.shape);
+    for (size_t i = 0; i < c->definition.lengths.size; i++)
+        c->shape = opjit_ir_hash(c->shape, c->definition.lengths.data[i]);
+    return status;
+}
+
 /* Fills in the candidates.  Where none can be made, the last one's failure is the caller's. */
-static opjit_status make_candidates(finder *x, ir_sample_fn make, void *user, opjit_error *error)
+static opjit_status make_candidates(finder *x, opjit_error *error)
 {
     opjit_status status = OPJIT_OK;
     bool made = false;
@@ -86,11 +104,9 @@ static opjit_status make_candidates(finder *x, ir_sample_fn make, void *user, op
         candidate *c = &x->candidates[i];
         for (uint32_t d = 0; d < x->dim_count; d++)
             c->values[d] = size_of(&x->dims[d], x->typical[d], i, d);
-        status = make(user, c->values, &c->f, error);
+        status = make_candidate(x, c, error);
         if (status == OPJIT_OUT_OF_MEMORY || status == OPJIT_CANCELLED)
             return status;
-        c->made = status == OPJIT_OK;
-        c->shape = c->made ? shape_of(&c->f) : 0;
         made = made || c->made;
     }
     if (!made)
@@ -187,32 +203,110 @@ static opjit_status prove(const finder *x, const ir_general *g, opjit_error *err
     return OPJIT_OK;
 }
 
+/* --- witnesses ---------------------------------------------------------------------------------------------------- */
+
+/* Both ends, the largest prime, what is beside the least size, the typical one, and primes between, four times as large
+ * each time. */
+static uint32_t witnesses(const ir_dim *dim, int64_t typical, int64_t out[static WITNESSES])
+{
+    uint32_t count = 0;
+
+    out[count++] = dim->hi;
+    for (int64_t n = dim->hi; n > dim->lo && count < 2; n--)
+        if (is_prime(n))
+            out[count++] = n;
+    out[count++] = dim->lo;
+    out[count++] = within(dim, dim->lo + 1);
+    out[count++] = typical;
+    for (int64_t n = 5; n < dim->hi && count < WITNESSES; n *= 4) {
+        int64_t prime = n;
+        while (!is_prime(prime))
+            prime++;
+        if (prime > dim->lo && prime < dim->hi)
+            out[count++] = prime;
+    }
+    return count;
+}
+
+static opjit_status ask(const finder *x, const ir_general *g, const ir_samples *samples,
+                        const ir_definition *const *definitions, const int64_t *values, opjit_error *error)
+{
+    ir_func value, loops;
+    bool same = false, primes = true;
+
+    for (uint32_t d = 0; d < x->dim_count; d++)
+        primes = primes && (is_prime(values[d]) || values[d] == x->typical[d]);
+    TRY(x->make(x->user, values, &value, primes ? &loops : NULL, error));
+    const bool same_loops = !primes || shape_of(&loops) == shape_of(samples->functions[0]);
+    const opjit_status status = opjit_ir_witness(g, samples, definitions, values, &value, same_loops, &same, error);
+    opjit_ir_free(&value);
+    if (primes)
+        opjit_ir_free(&loops);
+    if (status == OPJIT_OK && !same)
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{!kernel}{!dims}sizes of %lld have another kernel than those around %lld; give narrower "
+            "bounds",
+            (long long)values[0], (long long)x->typical[0]);
+    return status;
+}
+
+/* All dimensions in step, and each alone beside the typical sizes of the others. */
+static opjit_status ask_all(const finder *x, const ir_general *g, const ir_samples *samples,
+                            const ir_definition *const *definitions, opjit_error *error)
+{
+    int64_t sizes[OPJIT_MAX_DIMS][WITNESSES], values[OPJIT_MAX_DIMS] = { 0 };
+    uint32_t counts[OPJIT_MAX_DIMS], most = 0;
+
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        counts[d] = witnesses(&x->dims[d], x->typical[d], sizes[d]);
+        most = counts[d] > most ? counts[d] : most;
+    }
+    for (uint32_t i = 0; i < most; i++) {
+        for (uint32_t d = 0; d < x->dim_count; d++)
+            values[d] = sizes[d][i % counts[d]];
+        TRY(ask(x, g, samples, definitions, values, error));
+    }
+    for (uint32_t d = 0; d < x->dim_count && x->dim_count > 1; d++) {
+        memcpy(values, x->typical, x->dim_count * sizeof *values);
+        for (uint32_t i = 0; i < counts[d]; i++) {
+            values[d] = sizes[d][i];
+            TRY(ask(x, g, samples, definitions, values, error));
+        }
+    }
+    return OPJIT_OK;
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static opjit_status try_group(const finder *x, uint32_t group, ir_general *out, opjit_error *error)
 {
     ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count };
+    const ir_definition *definitions[IR_SAMPLES];
 
     for (uint32_t i = 0; i < CANDIDATES && samples.count < IR_SAMPLES; i++) {
         const candidate *c = &x->candidates[i];
         if (!c->made || c->shape != x->groups[group])
             continue;
         samples.functions[samples.count] = &c->f;
+        definitions[samples.count] = &c->definition;
         memcpy(samples.values[samples.count++], c->values, sizeof c->values);
     }
     TRY(opjit_ir_generalize(&samples, out, error));
-    const opjit_status status = prove(x, out, error);
+    opjit_status status = prove(x, out, error);
+    if (status == OPJIT_OK)
+        status = ask_all(x, out, &samples, definitions, error);
     if (status != OPJIT_OK)
         opjit_ir_general_free(out);
     return status;
 }
 
-static opjit_status find(finder *x, ir_sample_fn make, void *user, ir_general *out, opjit_error *error)
+static opjit_status find(finder *x, ir_general *out, opjit_error *error)
 {
     opjit_status status = OPJIT_OK;
     bool tried = false;
 
-    TRY(make_candidates(x, make, user, error));
+    TRY(make_candidates(x, error));
     find_groups(x);
     for (uint32_t i = 0; i < GROUPS; i++) {
         const uint32_t group = next_group(x);
@@ -224,6 +318,8 @@ static opjit_status find(finder *x, ir_sample_fn make, void *user, ir_general *o
             opjit_rt_error_clear(error);
             return found == OPJIT_OK ? OPJIT_OK : opjit_rt_no_memory(error);
         }
+        if (found == OPJIT_CANCELLED)
+            return found;
         status = tried ? status : found;
         tried = true;
     }
@@ -237,11 +333,14 @@ static opjit_status find(finder *x, ir_sample_fn make, void *user, ir_general *o
 opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
                                    void *user, ir_general *out, opjit_error *error)
 {
-    finder x = { .dims = dims, .typical = typical, .dim_count = dim_count };
-    const opjit_status status = find(&x, make, user, out, error);
+    finder x = { .dims = dims, .typical = typical, .dim_count = dim_count, .make = make, .user = user };
+    const opjit_status status = find(&x, out, error);
 
-    for (uint32_t i = 0; i < CANDIDATES; i++)
-        if (x.candidates[i].made)
-            opjit_ir_free(&x.candidates[i].f);
+    for (uint32_t i = 0; i < CANDIDATES; i++) {
+        if (!x.candidates[i].made)
+            continue;
+        opjit_ir_free(&x.candidates[i].f);
+        opjit_ir_definition_free(&x.candidates[i].definition);
+    }
     return status;
 }

@@ -53,12 +53,14 @@ typedef struct ir_general {
     uint32_t extent_count;
 } ir_general;
 
-/* Makes the function of the graph for these values, at phase CLEANED and packed, in a fresh *out.  A failure means that
- * the graph can't have these sizes. */
-typedef opjit_status (*ir_sample_fn)(void *user, const int64_t *values, ir_func *out, opjit_error *error);
+/* Makes the function of the graph for these values: in value form in a fresh *out_value, and, unless out is NULL, at
+ * phase CLEANED and packed in a fresh *out.  A failure means that the graph can't have these sizes. */
+typedef opjit_status (*ir_sample_fn)(void *user, const int64_t *values, ir_func *out_value, ir_func *out,
+                                     opjit_error *error);
 /* Finds samples that agree in all but numbers, near the typical values and far enough from each other, generalizes them
- * into a fresh *out, and has the verifier prove instances at both ends of the dimensions and between.
- * Expected failures: UNSUPPORTED: no such samples, or no proof; what the first sample failed with. */
+ * into a fresh *out, has the verifier prove instances at both ends of the dimensions and between, and compares what the
+ * graph is defined as there.
+ * Expected failures: UNSUPPORTED: no such samples, no proof, or another definition; what the last sample failed with. */
 opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
                                    void *user, ir_general *out, opjit_error *error);
 

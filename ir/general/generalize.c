@@ -317,6 +317,7 @@ static opjit_status copy_tensors(generalizer *g)
             own.offset = own.role == IR_VIEW && opjit_ir_series_differs(g, series) ? 0 : own.offset;
             own.rank = 1;
             own.strides[0] = 1;
+            own.elements = &out->tensors[t].elements;
         }
         opjit_ir_tensor(g->f, &own);
     }
@@ -360,6 +361,7 @@ static opjit_status copy(generalizer *g, ir_func *f, bool flattens)
         opjit_ir_param_add(f, IR_INDEX, g->s->dims[d].lo, g->s->dims[d].hi, g->s->dims[d].name);
     if (g->base->target != NULL)
         f->target = opjit_rt_arena_string(&f->arena, g->base->target, strlen(g->base->target));
+    f->first_dim = g->out->first_param;
     f->phase = g->base->phase;
     TRY(copy_tensors(g));
     opjit_ir_numbers_build(g);

@@ -38,6 +38,7 @@ opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit
             known = value_of(g, flat ? &forms->elements : &forms->sizes[d], values, &own->sizes[d]);
         if (!known)
             return refuse_bytes(error);
+        own->elements = NULL;
     }
     return OPJIT_OK;
 }

@@ -171,38 +171,6 @@ opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_
     return n->form.divisor == 0 || n->modulo != 0 ? opjit_ir_refuse_number(g, what, series) : OPJIT_OK;
 }
 
-static ir_ref times(ir_func *f, ir_ref a, ir_ref b)
-{
-    return a == 0 ? b : ir_expr2(f, IR_ISCALE, IR_INDEX, a, b);
-}
-
-static ir_ref product_of(const generalizer *g, const uint8_t *powers)
-{
-    ir_ref product = 0;
-    for (uint32_t d = 0; d < g->s->dim_count; d++)
-        for (uint32_t k = 0; k < powers[d]; k++)
-            product = times(g->f, product, opjit_ir_param(g->f, g->out->first_param + d));
-    return product;
-}
-
-static ir_ref build_form(const generalizer *g, const opjit_size_form *form)
-{
-    ir_func *f = g->f;
-    ir_ref sum = 0;
-
-    for (uint32_t i = 0; i < 2; i++) {
-        if (form->factors[i] == 0)
-            continue;
-        const ir_ref factor = opjit_ir_index(f, form->factors[i]),
-                     term = ir_make2(f, IR_IMUL, IR_INDEX, product_of(g, form->powers[i]), factor);
-        sum = sum == 0 ? term : ir_make2(f, IR_IADD, IR_INDEX, sum, term);
-    }
-    sum = ir_make2(f, IR_IADD, IR_INDEX, sum, opjit_ir_index(f, form->constant));
-    if (form->divisor != 1)
-        sum = ir_make2(f, IR_IDIV, IR_INDEX, sum, opjit_ir_index(f, form->divisor));
-    return ir_make2(f, IR_IMUL, IR_INDEX, sum, opjit_ir_index(f, form->times));
-}
-
 /* Before any other node, so that all may read them. */
 void opjit_ir_numbers_build(generalizer *g)
 {
@@ -210,7 +178,7 @@ void opjit_ir_numbers_build(generalizer *g)
         number *n = &g->numbers[i];
         if (n->form.divisor == 0)
             continue;
-        n->expr = build_form(g, &n->form);
+        n->expr = opjit_ir_size(g->f, &n->form);
         if (n->modulo != 0)
             n->expr = ir_make2(g->f, IR_IMOD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->modulo));
     }

@@ -131,9 +131,12 @@ static bool look_at(ir_func *f, ir_ref root, operand_tree *t)
     return found;
 }
 
-static ir_ref inside(ir_func *f, ir_ref coordinate, uint64_t size)
+static ir_ref inside(ir_func *f, const ir_tensor *t, uint32_t d, ir_ref coordinate)
 {
-    const ir_ref zero = opjit_ir_index(f, 0), last = opjit_ir_index(f, (int64_t)size - 1);
+    const ir_ref zero = opjit_ir_index(f, 0),
+                 last = t->elements == NULL
+                            ? opjit_ir_index(f, (int64_t)t->sizes[d] - 1)
+                            : ir_make2(f, IR_IADD, IR_INDEX, opjit_ir_size(f, t->elements), opjit_ir_index(f, -1));
     if (opjit_ir_proves_le(f, zero, coordinate, 0) && opjit_ir_proves_le(f, coordinate, last, 0))
         return coordinate;
     return ir_make3(f, IR_CLAMP, IR_INDEX, coordinate, zero, last);
@@ -151,7 +154,7 @@ static opjit_status replace(expander *e, operand_tree *t, uint32_t place, bool i
         const ir_ref old = ir_operand(f, r, i);
         operands[i] = in_tree(t, old)->made != 0 ? in_tree(t, old)->made : old;
         if (n.op == IR_LOAD && own->feeds && !own->always)
-            operands[i] = inside(f, operands[i], f->tensors[n.ref].sizes[i]);
+            operands[i] = inside(f, &f->tensors[n.ref], i, operands[i]);
         same = same && operands[i] == old;
     }
     if (is_math(f, r)) {

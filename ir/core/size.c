@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* size.c - a number that follows from dynamic dimensions, as an expression of their parameters. */
+#include "ir/core/internal.h"
+
+static ir_ref times(ir_func *f, ir_ref a, ir_ref b)
+{
+    return a == 0 ? b : ir_expr2(f, IR_ISCALE, IR_INDEX, a, b);
+}
+
+static ir_ref product_of(ir_func *f, const uint8_t *powers)
+{
+    ir_ref product = 0;
+    for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++)
+        for (uint32_t k = 0; k < powers[d]; k++)
+            product = times(f, product, opjit_ir_param(f, f->first_dim + d));
+    return product;
+}
+
+ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form)
+{
+    ir_ref sum = 0;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        if (form->factors[i] == 0)
+            continue;
+        const ir_ref factor = opjit_ir_index(f, form->factors[i]),
+                     term = ir_make2(f, IR_IMUL, IR_INDEX, product_of(f, form->powers[i]), factor);
+        sum = sum == 0 ? term : ir_make2(f, IR_IADD, IR_INDEX, sum, term);
+    }
+    sum = sum == 0 ? opjit_ir_index(f, form->constant)
+                   : ir_make2(f, IR_IADD, IR_INDEX, sum, opjit_ir_index(f, form->constant));
+    if (form->divisor != 1)
+        sum = ir_make2(f, IR_IDIV, IR_INDEX, sum, opjit_ir_index(f, form->divisor));
+    return ir_make2(f, IR_IMUL, IR_INDEX, sum, opjit_ir_index(f, form->times));
+}

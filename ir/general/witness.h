@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* witness.h - the definitions of a graph for some sizes, and whether a generalization computes them. */
+#ifndef OPJIT_IR_GENERAL_WITNESS_H
+#define OPJIT_IR_GENERAL_WITNESS_H
+
+#include "ir/general/general.h"
+
+/* A function in value form, as a hash of everything but numbers, and its numbers. */
+typedef struct ir_definition {
+    uint64_t shape, work; /* work: elements and terms */
+    rt_bytes numbers;     /* int64_t, in the order of the text */
+    rt_bytes lengths;     /* by reduction: 1: it has more values than a block of its order */
+} ir_definition;
+/* Into a fresh *out, which is to be freed in any case. */
+opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *error);
+void opjit_ir_definition_free(ir_definition *d);
+
+/* Whether the generalization of the samples, whose definitions these are, computes `value`, the graph's definition for
+ * these values.  same_loops: its loops are the samples' but for numbers. */
+opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
+                              const int64_t *values, const ir_func *value, bool same_loops, bool *out_same,
+                              opjit_error *error);
+
+#endif
