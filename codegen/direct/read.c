@@ -69,9 +69,27 @@ static void find_loops(dx_func *f)
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */
 
+/* Whether the instruction, and what it reads, is no vector that is larger than any register: tables of lanes have places
+ * for one. */
+static bool fits(dx_func *f, LLVMValueRef v)
+{
+    enum { MOST = 64 }; /* lanes, bytes */
+    dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    bool small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST);
+    for (int i = 0; i < LLVMGetNumOperands(v) && small; i++) {
+        t = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, (unsigned)i)));
+        small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST);
+    }
+    return small;
+}
+
 static void select_one(dx_func *f, LLVMValueRef v)
 {
     const LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    if (!fits(f, v)) {
+        opjit_dx_refuse(f, "vector type");
+        return;
+    }
     switch (op) {
     case LLVMAdd:
     case LLVMSub:
