@@ -227,7 +227,10 @@ static opjit_status run_both(const ir_func *value, ir_func *instance, rt_arena *
     TRY(make_buffers(value, slots, arena, &expected, error));
     TRY(make_buffers(value, slots, arena, &given, error));
     TRY(opjit_ir_interpret(value, &(ir_run){ .buffers = expected }, error));
-    *out_same = run_instance(instance, given, arena, error) == OPJIT_OK;
+    const opjit_status status = run_instance(instance, given, arena, error);
+    if (status == OPJIT_OUT_OF_MEMORY)
+        return status;
+    *out_same = status == OPJIT_OK;
     for (uint32_t t = 1; t < value->tensor_count && *out_same; t++) {
         const ir_tensor *own = &value->tensors[t];
         *out_same = own->role != IR_OUT || memcmp(expected[own->slot], given[own->slot], (size_t)own->bytes) == 0;
