@@ -464,7 +464,7 @@ static opjit_status verify(const ir_func *f, uint32_t *unproven, opjit_error *er
                    .unproven = unproven,
                    .loops = f->phase >= IR_PLACED };
     opjit_status status = check_all(&v);
-    if (status == OPJIT_OK && copy.failed)
+    if (copy.failed) /* whatever came of that */
         status = opjit_rt_no_memory(error);
     opjit_ir_free(&copy);
     return status;
