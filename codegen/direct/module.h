@@ -21,7 +21,8 @@ typedef struct dx_fix {
     uint32_t symbol; /* a function, or DX_CONSTANTS */
     int64_t addend;
 } dx_fix;
-enum { DX_CONSTANTS = UINT32_MAX, DX_CODE_ALIGN = 16, DX_DATA_ALIGN = 64 };
+#define DX_CONSTANTS UINT32_MAX
+enum { DX_CODE_ALIGN = 16, DX_DATA_ALIGN = 64 };
 
 typedef struct dx_module {
     rt_arena *arena;
