@@ -109,13 +109,13 @@ typedef struct dx_type {
 } dx_type;
 enum { DX_T_OTHER, DX_T_INT, DX_T_FLOAT, DX_T_PTR, DX_T_VOID };
 
-typedef enum dx_how { DX_V_NONE, DX_V_REG, DX_V_PLACE, DX_V_SLOT, DX_V_PAIR, DX_V_BLOCK } dx_how;
+typedef enum dx_how { DX_V_NONE, DX_V_REG, DX_V_PLACE, DX_V_SLOT, DX_V_LIST, DX_V_BLOCK } dx_how;
 
 /* What a value of LLVM's is here. */
 typedef struct dx_value {
     LLVMValueRef of;
     uint8_t how;
-    dx_reg reg, second;   /* second: of a pair; of a condition, the same as a mask */
+    dx_reg reg, second;   /* reg: of a list, the first one; second: of a condition, the same as a mask */
     LLVMValueRef compare; /* a comparison of integers that its users make themselves */
     dx_mem place;
     uint32_t block;

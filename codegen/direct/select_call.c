@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_ARGUMENTS = 6, MOST_RESULTS = 2 };
+enum { MOST_ARGUMENTS = 6, MOST_RESULTS = 4 };
 
 static bool begins(const char *name, const char *with)
 {
@@ -41,7 +41,8 @@ static uint32_t read_arguments(dx_func *f, LLVMValueRef v, argument *out, bool *
     return count;
 }
 
-/* Results in the registers of the calling convention: none, one, or a pair of vectors. */
+/* Results in the registers of the calling convention: none, one, or up to four vectors, whose registers follow each
+ * other here, too. */
 static void read_results(dx_func *f, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v);
@@ -71,9 +72,8 @@ static void read_results(dx_func *f, LLVMValueRef v)
         o->last = i == count - 1;
     }
     dx_value *value = opjit_dx_enter(f, v);
-    value->how = LLVMGetTypeKind(type) == LLVMStructTypeKind ? DX_V_PAIR : DX_V_REG;
+    value->how = LLVMGetTypeKind(type) == LLVMStructTypeKind ? DX_V_LIST : DX_V_REG;
     value->reg = regs[0];
-    value->second = value->how == DX_V_PAIR ? regs[1] : 0;
 }
 
 static void call(dx_func *f, LLVMValueRef v, LLVMValueRef callee)

@@ -212,12 +212,12 @@ static void extract(dx_func *f, LLVMValueRef v)
 
 static void extract_value(dx_func *f, LLVMValueRef v)
 {
-    const dx_value *pair = opjit_dx_find(f, LLVMGetOperand(v, 0));
-    if (!pair || pair->how != DX_V_PAIR || LLVMGetNumIndices(v) != 1 || LLVMGetIndices(v)[0] > 1) {
+    const dx_value *list = opjit_dx_find(f, LLVMGetOperand(v, 0));
+    if (!list || list->how != DX_V_LIST || LLVMGetNumIndices(v) != 1) {
         opjit_dx_refuse(f, "extraction of a value");
         return;
     }
-    name_value(f, v, LLVMGetIndices(v)[0] == 0 ? pair->reg : pair->second);
+    name_value(f, v, list->reg + LLVMGetIndices(v)[0]);
 }
 
 void opjit_dx_select_lanes(dx_func *f, LLVMValueRef v, LLVMOpcode op)
