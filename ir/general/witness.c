@@ -48,7 +48,10 @@ static void put_tensor(speller *s, const ir_tensor *t)
         put_number(s, (int64_t)t->sizes[d]);
         put_number(s, (int64_t)t->strides[d]);
     }
-    put_number(s, t->role == IR_VIEW ? t->offset : (int64_t)t->bytes);
+    if (t->role == IR_VIEW)
+        put_number(s, t->offset);
+    if (t->data != NULL) /* else bytes follow from sizes and strides, rounded up */
+        put_number(s, (int64_t)t->bytes);
 }
 
 /* A constant that is no index has no form, but follows from numbers that have one. */

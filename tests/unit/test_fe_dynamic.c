@@ -46,6 +46,14 @@ static void causal(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor masked = opjit_graph_fill_band(g, INPUT("x", 3, n, n), -INFINITY, 1, INT32_MAX);
     opjit_graph_output(g, "y", opjit_graph_softmax(g, masked, 2));
 }
+static void causal_by_mask(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const uint32_t sizes[] = { n, n };
+    const opjit_tensor mask = opjit_graph_band(g, DML_TENSOR_DATA_TYPE_UINT8, 2, sizes, 1, INT32_MIN, 1);
+    const opjit_tensor none = opjit_graph_fill(g, F32, 2, sizes, -INFINITY);
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, opjit_graph_where(g, mask, INPUT("x", n, n), none), 1));
+}
 static void triangle(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -111,6 +119,7 @@ static const subject subjects[] = {
     { "softmax of rows", softmax_of_rows, 1, 900, 200 },
     { "softmax of two", softmax_of_two, 2, 300, 200 },
     { "causal", causal, 1, 200, 128 },
+    { "causal by a mask", causal_by_mask, 1, 512, 128 },
     { "triangle", triangle, 1, 300, 200 },
     { "gelu", gelu, 1, 700, 256 },
     { "layer norm", layer_norm, 1, 700, 256 },
