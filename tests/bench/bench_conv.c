@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_conv.c - convolutions of ResNet-50 and MobileNet-v3 (FLOAT32, a batch of one, one thread), with bias and
- * activation, against oneDNN where it is installed, in the same layout and in the layout of its choice; and against a
- * loop of nothing but as many fma, or, where each channel is its own, a copy of as much memory. */
+/* bench_conv.c - convolutions of ResNet-50 and MobileNet-v3 (FLOAT32, a batch of one, one thread) by constant filters,
+ * with bias and activation, against oneDNN where it is installed, in the same layout and in the layout of its choice,
+ * whose filters are reordered before, too; against a loop of nothing but as many fma, or, where each channel is its
+ * own, a copy of as much memory; and against filters that are given to each call. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 
-enum { SAMPLE = 2000 /* us */, SLOTS = 5 };
+enum { SAMPLE = 2000 /* us */, SLOTS = 5, FILTER = 1 /* of the slots */ };
 
 typedef struct layer {
     const char *name;
@@ -61,7 +62,8 @@ static const layer layers[] = {
 
 typedef struct filtered {
     conv c;
-    kernel k;
+    kernel k;     /* the filter a constant, whose copy the kernel keeps */
+    kernel given; /* the filter given to each call */
     void *copy[2]; /* input and output, of which a copy takes as much traffic */
     uint64_t half;
 } filtered;
@@ -89,7 +91,8 @@ static opjit_tensor end_of(opjit_graph *g, const conv *c, opjit_tensor x)
     return c->end == CONV_PLAIN ? x : opjit_graph_relu(g, x);
 }
 
-static bool make_kernel(opjit_context *context, const char *name, filtered *w)
+/* constant: the filter's elements, or NULL where they are given to each call. */
+static bool make_kernel(opjit_context *context, const char *name, filtered *w, const float *constant)
 {
     opjit_graph *g = NULL;
     opjit_error error;
@@ -98,11 +101,15 @@ static bool make_kernel(opjit_context *context, const char *name, filtered *w)
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
     const opjit_tensor x = input(g, "in", 1, c->in_channels, c->size, c->size);
-    const opjit_tensor f = input(g, "filter", c->out_channels, c->in_channels / c->groups, c->taps, c->taps);
+    const uint32_t sizes[4] = { c->out_channels, c->in_channels / c->groups, c->taps, c->taps };
+    const uint64_t bytes = sizeof(float) * sizes[0] * sizes[1] * sizes[2] * sizes[3];
+    const opjit_tensor f =
+        constant ? opjit_graph_constant(g, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes, constant, bytes, 0)
+                 : opjit_graph_input(g, "filter", DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
     const opjit_tensor b = input(g, "bias", 1, c->out_channels, 1, 1);
     opjit_graph_output(
         g, "out", end_of(g, c, opjit_graph_convolution(g, x, f, b, 2, pad, pad, strides, ones, c->groups)));
-    const opjit_status status = opjit_graph_compile(g, NULL, &w->k.kernel, &error);
+    const opjit_status status = opjit_graph_compile(g, NULL, constant ? &w->k.kernel : &w->given.kernel, &error);
     if (status != OPJIT_OK)
         fprintf(stderr, "%s: %s\n", name, error.message);
     opjit_graph_destroy(g);
@@ -212,28 +219,35 @@ static bool one(report *r, opjit_context *context, const layer *l, bool wide)
         ok = buffers[i] != NULL;
         for (uint64_t e = 0; ok && e < elements[i]; e++)
             buffers[i][e] = (float)((int)(e * 2654435761u >> 20) - 2048) / 1024;
-        w.k.bindings[count++] = (opjit_binding){ buffers[i], elements[i] * sizeof(float) };
+        const opjit_binding binding = { buffers[i], elements[i] * sizeof(float) };
+        w.given.bindings[count++] = binding;
+        if (i != FILTER)
+            w.k.bindings[count - 1 - (i > FILTER)] = binding;
     }
-    w.k.call = (opjit_call){ .struct_size = sizeof w.k.call, .binding_count = count, .bindings = w.k.bindings };
+    w.k.call = (opjit_call){ .struct_size = sizeof w.k.call, .binding_count = count - 1, .bindings = w.k.bindings };
+    w.given.call = (opjit_call){ .struct_size = sizeof w.k.call, .binding_count = count, .bindings = w.given.bindings };
     w.half = (in + out) * sizeof(float) / 2;
     w.copy[0] = ok ? measure_buffer(w.half) : NULL;
     w.copy[1] = ok ? measure_buffer(w.half) : NULL;
-    ok = ok && w.copy[0] && w.copy[1] && make_kernel(context, l->name, &w);
+    ok = ok && w.copy[0] && w.copy[1] && make_kernel(context, l->name, &w, buffers[FILTER]) &&
+         make_kernel(context, l->name, &w, NULL);
     if (ok) {
         memset(w.copy[1], 1, w.half);
         put_dnn(r, l->name, &w, false);
         put_dnn(r, l->name, &w, true);
         put_peak(r, l->name, &w, wide);
+        put(r, l->name, &w, "filter given", kernel_run, &w.given, 0);
         ok = c->groups > 1 || c->in_channels % 4 != 0 || more || put_bytes(r, context, l->name, &w);
     }
     opjit_kernel_release(w.k.kernel);
+    opjit_kernel_release(w.given.kernel);
     for (uint32_t i = 0; i < SLOTS; i++)
         if (buffers[i])
             measure_buffer_free(buffers[i], elements[i] * sizeof(float));
     for (uint32_t i = 0; i < 2; i++)
         if (w.copy[i])
             measure_buffer_free(w.copy[i], w.half);
-    return ok && !w.k.failed;
+    return ok && !w.k.failed && !w.given.failed;
 }
 
 int main(int argc, char **argv)
