@@ -71,6 +71,8 @@ static ir_ref quotient(const window *w, ir_op op, ir_ref a, int64_t b)
 /* How many positions of an axis the taps of this class read. */
 static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
 {
+    if (x->whole)
+        return opjit_ir_index(w->c.f, (x->size - 1) * x->stride + x->taps);
     const int64_t behind = x->stride == 1 ? x->reach : (x->taps - 1 - class) / x->stride;
     return opjit_ir_index(w->c.f, x->size + behind);
 }
@@ -111,11 +113,16 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
         x = at[w->axis[1].dimension] = contract_loop(&w->c, list, opjit_ir_index(f, w->pitch), &of_x);
         last = &of_x;
     }
-    for (uint32_t d = 0; d < w->digit_count; d++)
-        if (w->digits[d].axis >= 0)
-            digits[d] = !w->single               ? opjit_ir_index(f, class[w->digits[d].axis])
-                        : w->digits[d].axis == 0 ? all_y
-                                                 : x; /* nothing moves with the position but taps */
+    for (uint32_t d = 0; d < w->digit_count; d++) {
+        const int32_t axis = w->digits[d].axis;
+        if (axis < 0)
+            continue;
+        digits[d] = opjit_ir_index(f, class[axis]);
+        if (w->single || w->axis[axis].whole) /* places are taps of one position */
+            digits[d] = axis == 0 ? all_y : x;
+        if (w->axis[axis].whole)
+            at[w->axis[axis].dimension] = opjit_ir_index(f, 0);
+    }
     const int64_t number = w->in_turn ? class[1] : (class[0] * w->axis[1].classes + class[1]) * w->free;
     if (w->in_turn)
         y = contract_plus(&w->c, contract_times(&w->c, y, w->axis[0].classes), opjit_ir_index(f, class[0]));
@@ -152,15 +159,16 @@ void opjit_ir_window_copy(window *w, block *list)
         return;
     }
     const ir_ref lines = opjit_ir_index(f, w->plane / (w->in_turn ? w->line : w->pitch));
+    const ir_ref first = contract_times(&w->c, w->first_position, window_step(&w->axis[0]));
     const bool lone = w->axis[1].dimension < 0; /* lines are a vector's lanes: each store has a loop of its own */
     ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;
     if (!lone)
-        all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
+        all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, first, y));
     for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
         for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
             if (lone) {
                 y = contract_loop(&w->c, list, lines, &of_y);
-                all_y = contract_plus(&w->c, w->first_position, y);
+                all_y = contract_plus(&w->c, first, y);
             }
             copy_row(w, &of_y, class, digits, y, all_y, row);
         }
@@ -294,6 +302,10 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
             at[2] = contract_times(&w->c, tap, w->pitch);
             continue;
         }
+        if (x->whole) {
+            at[2] = contract_plus(&w->c, at[2], contract_times(&w->c, tap, a == 0 ? w->pitch : 1));
+            continue;
+        }
         if (x->apart) {
             at[1] = contract_plus(&w->c, at[1], tap);
             continue;
@@ -382,6 +394,6 @@ void opjit_ir_window_panel(window *w, block *list, ir_ref first)
     opjit_ir_window_place(w, digits, from);
     from[2] = opjit_ir_block_let(f, last, contract_plus(&w->c, first, from[2]));
     own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);
-    from[2] = contract_plus(&w->c, from[2], own[1]);
+    from[2] = window_position(w, from[2], own[1]);
     opjit_ir_contract_store(&w->c, &of_j, w->panel, opjit_ir_load(f, w->copy, from), own);
 }

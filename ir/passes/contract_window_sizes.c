@@ -75,6 +75,13 @@ static double cost_of(const window *w)
     return (double)w->blocks * (steps + copied + (double)rows->block * taps * PACKED);
 }
 
+double opjit_ir_window_cost(const window *w)
+{
+    enum { SIDE_BY_SIDE = 64 };
+    const double blocks = (double)w->c.side[CONTRACT_ROWS].blocks, tiles = (double)(w->blocks * w->tiles);
+    return blocks * (cost_of(w) + (w->bare ? 0 : tiles * (double)w->depth * SIDE_BY_SIDE));
+}
+
 /* So many blocks, more than one, as two threads share them: an odd one takes as long as two. */
 static double shared(int64_t blocks)
 {
@@ -218,7 +225,7 @@ static bool set_apart(window *w)
 }
 
 /* Sizes, with taps in one plane or in planes of their own. */
-bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+static bool choose_planes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     window apart = *w;
     const bool fits = choose_form(w, given, lanes, target);
@@ -226,5 +233,14 @@ bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lane
         (fits && cost_of(w) <= cost_of(&apart)))
         return fits;
     *w = apart;
+    return true;
+}
+
+bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    if (!choose_planes(w, given, lanes, target))
+        return false;
+    w->apart = w->pitch;
+    (void)opjit_ir_window_by_rows(w, given, lanes, target);
     return true;
 }

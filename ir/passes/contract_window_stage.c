@@ -34,7 +34,7 @@ static void declare_scratch(window *w)
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
     if (!w->gathers)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
-    if (!w->lies_well && w->bytes == 0)
+    if (!w->lies_well && w->bytes == 0 && !w->by_rows)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
@@ -42,6 +42,10 @@ static void declare_scratch(window *w)
         const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
         w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
         w->part = scratch_of_bytes(w, k, columns->tile);
+    }
+    if (w->by_rows) {
+        opjit_ir_window_rows_declare(w);
+        return;
     }
     if (!w->alone)
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
@@ -56,7 +60,23 @@ static bool reads_in_place(const window *w)
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     return !w->bare && !w->alone && !w->gathers && w->bytes == 0 && w->values[WINDOW_CONDITION] == 0 &&
            w->slots == 1 && w->digits[0].axis < 0 && w->depth <= MOST_TAPS &&
-           rows->block <= FEW_TILES * rows->tile;
+           (w->by_rows || rows->block <= FEW_TILES * rows->tile);
+}
+
+/* Two loops over a whole tile, lanes innermost; at: row and position, of: where the tile's scratch has their sum. */
+static void over_tile(window *w, block *list, ir_ref *at, ir_ref *of, block *out)
+{
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
+    if (w->by_rows) {
+        opjit_ir_contract_loops(&w->c, list, opjit_ir_index(w->c.f, columns->tile), opjit_ir_index(w->c.f, rows->tile),
+                                of, out);
+        at[0] = of[1];
+        at[1] = of[0];
+        return;
+    }
+    opjit_ir_contract_over_tile(&w->c, list, of, out);
+    at[0] = of[0];
+    at[1] = of[1];
 }
 
 /* The held loop: over k, or over channels, with loops over their taps in it.  *k: of the block; from: the place in the
@@ -80,27 +100,31 @@ static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir
     return last;
 }
 
-/* The tile in row i and column j of the block. */
-static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
+/* The tile in row i and column j of the block, whose totals begin at place `to`. */
+static void add_tile(window *w, block *list, ir_ref i, ir_ref j, ir_ref to)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const ir_type type = (ir_type)c->def.type;
-    ir_ref at[2], x[2], from[3], k;
+    const uint32_t totals = w->by_rows ? w->sums : c->total;
+    ir_ref at[2], of[2], x[2], from[3], k;
     block of_k, of_taps[WINDOW_DIGITS], inside;
-    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    opjit_ir_contract_over_tile(c, open_steps(w, list, &of_k, of_taps, &k, from), at, &inside);
-    const ir_ref row = contract_plus(c, i, at[0]), column = contract_plus(c, j, at[1]);
-    x[rows->factor] = w->bytes > 0 ? opjit_ir_window_row_word(w, row, k)
+    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, (w->by_rows ? columns : rows)->tile),
+                           opjit_ir_index(f, (w->by_rows ? rows : columns)->tile), 0);
+    over_tile(w, open_steps(w, list, &of_k, of_taps, &k, from), at, of, &inside);
+    const ir_ref row = contract_plus(c, i, at[0]);
+    const ir_ref column = window_position(w, j, at[1]);
+    x[rows->factor] = w->by_rows     ? opjit_ir_window_rows_factor(w, i, k, at[0])
+                      : w->bytes > 0 ? opjit_ir_window_row_word(w, row, k)
                       : w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
-                                   : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
+                                     : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
     if (w->in_place)
         from[2] = contract_plus(c, from[2], column);
     x[columns->factor] = w->in_place ? opjit_ir_load(f, w->copy, from)
                          : w->bare   ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
                                      : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
-    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    const ir_ref before = opjit_ir_load(f, c->tile, of);
     ir_ref sum = w->bytes > 0 ? ir_make3(f, IR_DOT4_US, IR_I32, before, x[columns->factor], x[rows->factor])
                               : ir_dot_step(f, type, x[0], x[1], before);
     if (w->parts != 0) {
@@ -109,17 +133,26 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
             ir_expr2(f, IR_NE, IR_BOOL, ir_expr1(f, IR_CAST, IR_U32, part), opjit_ir_const(f, IR_U32, 0));
         sum = ir_expr3(f, IR_SELECT, IR_NONE, takes, sum, before);
     }
-    opjit_ir_contract_store(c, &inside, c->tile, sum, at);
+    opjit_ir_contract_store(c, &inside, c->tile, sum, of);
     f->nodes[of_k.parent].hold = 1;
-    opjit_ir_contract_over_tile(c, list, at, &inside);
-    const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
-    ir_ref total = opjit_ir_load(f, c->tile, at);
+    over_tile(w, list, at, of, &inside);
+    const ir_ref first_of[2] = { w->by_rows ? to : i, w->by_rows ? i : to };
+    const ir_ref place[2] = { contract_plus(c, first_of[0], of[0]), contract_plus(c, first_of[1], of[1]) };
+    ir_ref total = opjit_ir_load(f, c->tile, of);
     if (w->number != 0) {
-        const ir_ref more = ir_expr2(f, IR_ADD, type, opjit_ir_load(f, c->total, to), total);
+        const ir_ref more = ir_expr2(f, IR_ADD, type, opjit_ir_load(f, totals, place), total);
         const ir_ref first = ir_expr2(f, IR_EQ, IR_BOOL, w->number, opjit_ir_index(f, 0));
         total = ir_expr3(f, IR_SELECT, IR_NONE, first, total, more);
     }
-    opjit_ir_contract_store(c, &inside, c->total, total, to);
+    opjit_ir_contract_store(c, &inside, totals, total, place);
+}
+
+/* Where tile n of positions begins, in the copy and in the totals. */
+static ir_ref place_of(window *w, block *list, ir_ref n, ir_ref *to)
+{
+    const ir_ref first = contract_times(&w->c, n, w->c.side[CONTRACT_COLUMNS].tile);
+    *to = opjit_ir_block_let(w->c.f, list, first);
+    return w->by_rows ? opjit_ir_window_rows_place(w, list, n) : *to;
 }
 
 static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
@@ -127,17 +160,26 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_n, of_m;
+    ir_ref to;
     opjit_ir_window_copy(w, list);
     if (w->bytes == 0)
         opjit_ir_window_weights(w, list);
+    if (w->by_rows && w->panel == 0) { /* what tiles of a row read of the kept factor stays in the first cache */
+        const ir_ref m = contract_loop(c, list, row_tiles, &of_m);
+        const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
+        const ir_ref n = contract_loop(c, &of_m, column_tiles, &of_n);
+        const ir_ref j = place_of(w, &of_n, n, &to);
+        add_tile(w, &of_n, i, j, to);
+        return;
+    }
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
-    const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
+    const ir_ref j = place_of(w, &of_n, n, &to);
     if (w->panel != 0)
         opjit_ir_window_panel(w, &of_n, j);
     opjit_ir_window_add_sums(w, &of_n, j);
     const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
-    add_tile(w, &of_m, i, j);
+    add_tile(w, &of_m, i, j, to);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -198,7 +240,9 @@ static void add_sums(window *w, block *list, ir_ref lines)
     const ir_ref row_tiles = tiles_of(w, list, rows->here, rows->tile);
     const ir_ref gaps = opjit_ir_index(f, w->axis[1].size - w->pitch);
     const ir_ref column_tiles =
-        tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
+        w->by_rows && !w->joined
+            ? opjit_ir_block_let(f, list, contract_times(c, lines, w->pieces))
+            : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
     opjit_ir_window_start_sums(w, list);
     c->first_k = w->first_channel = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
@@ -228,7 +272,7 @@ static void store_results(window *w, block *list, ir_ref lines)
     window_zeros zeros;
     opjit_ir_window_row_zeros(w, &of_i, i, &zeros);
     const ir_ref y = contract_loop(c, &of_i, lines, &of_y);
-    ir_ref from = contract_times(c, y, w->pitch), own = contract_plus(c, w->first_position, y);
+    ir_ref from = contract_times(c, y, w->apart), own = contract_plus(c, w->first_position, y);
     if (w->axis[1].dimension >= 0) {
         c->at[w->axis[0].dimension] = own;
         own = contract_loop(c, &of_y, opjit_ir_index(f, w->axis[1].size), &of_x);
@@ -251,6 +295,8 @@ bool opjit_ir_window_write(window *w, block *stages)
     if (w->bytes > 0 && !opjit_ir_window_pack_rows(w, &made))
         return false;
     w->in_place = reads_in_place(w);
+    if (w->by_rows)
+        opjit_ir_window_rows_share(w, &made);
     declare_scratch(w);
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, iterations), 1);
     if (f->failed)
@@ -262,6 +308,8 @@ bool opjit_ir_window_write(window *w, block *stages)
     } else {
         opjit_ir_window_parts(w, &body);
         add_sums(w, &body, lines);
+        if (w->by_rows)
+            opjit_ir_window_rows_transpose(w, &body);
         store_results(w, &body, lines);
     }
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > MOST_LOOPS)

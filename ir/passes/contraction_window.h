@@ -27,6 +27,7 @@ typedef struct window_axis {
     int64_t classes; /* remainders of p * stride + t * dilation by stride that occur, from 0 on; apart: taps */
     int64_t reach;   /* positions behind the last one that the copy has */
     bool apart;      /* each tap is a class, with a plane of its own */
+    bool whole;      /* by_rows: the copy has all that is read, in order, and positions are `stride` elements apart */
 } window_axis;
 
 typedef struct window {
@@ -62,6 +63,11 @@ typedef struct window {
     int64_t slots;                 /* planes of the copy for a value of digit 0: so many for each class */
     int64_t plane;                 /* elements of one */
     int64_t tiles;                 /* of positions */
+    bool by_rows;                  /* lanes are rows, not positions: contract_window_rows.c, which uses the next four */
+    int64_t pieces;                /* tiles of a line */
+    contraction other;             /* the rows' factor as columns, which a stage before copies to a temp */
+    uint32_t sums;                 /* scratch: totals before they are transposed, [positions, rows] */
+    int64_t apart;                 /* totals from one line to the next; without by_rows: pitch */
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
     uint32_t panel;                /* scratch: [k, positions of a tile] */
     uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
@@ -80,7 +86,7 @@ bool opjit_ir_window_find_digits(window *w, ir_ref pair, ir_ref k);
 void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map);
 /* contract_window_sizes.c: blocks of k, and what each has; false: it can't be made in blocks. */
 bool opjit_ir_window_set_depth(window *w);
-/* Sizes, with taps in one plane or in planes of their own; false: too much scratch. */
+/* Sizes, with positions or rows as lanes, taps in one plane or in planes of their own; false: too much scratch. */
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 /* contract_window_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_window_write(window *w, block *stages);
@@ -106,6 +112,20 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at);
 void opjit_ir_window_find_direct(window *w, ir_ref factor);
 /* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
 ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
+/* contract_window_rows.c: lanes are rows, whose factor is constants of which a copy is kept, and a tile is positions of
+ * one line: no lane is for nothing where lines are short.  Sizes; false: that is no form for it, or slower than *w. */
+bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
+/* About how long the stage takes, in steps of sums; lanes: of a vector. */
+double opjit_ir_window_cost(const window *w);
+/* The stage that copies the rows' factor; scratch. */
+void opjit_ir_window_rows_share(window *w, block *stages);
+void opjit_ir_window_rows_declare(window *w);
+/* The factor in lane `lane` of the tile of rows from row i of the block on, for k of the block of k. */
+ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane);
+/* Where tile n of positions begins in the copy. */
+ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n);
+/* The totals, transposed to those of other windows. */
+void opjit_ir_window_rows_transpose(window *w, block *list);
 /* contract_window_parts.c: whether an expression moves with a coordinate of the result. */
 bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension);
 /* Factors that are -0 and +0 under one condition, and then change no sum, whatever they are multiplied by otherwise:
@@ -139,5 +159,18 @@ typedef struct window_zeros {
 } window_zeros;
 void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *out);
 ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
+
+/* Elements of the copy from a position to the next along the axis. */
+static inline int64_t window_step(const window_axis *x)
+{
+    return x->whole ? x->stride : 1;
+}
+
+/* Where position i of a tile that begins at `first` lies in the copy. */
+static inline ir_ref window_position(const window *w, ir_ref first, ir_ref i)
+{
+    const window_axis *line = &w->axis[w->axis[1].dimension < 0 ? 0 : 1];
+    return contract_plus(&w->c, first, contract_times(&w->c, i, window_step(line)));
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_constant_filters.c - convolutions of few positions with a constant filter, which are made as products of
- * matrices whose columns are kept: the bits of the same convolution whose filter is an input, interpreted. */
+/* test_fe_constant_filters.c - convolutions with a constant filter of which a copy is kept: of few positions, which are
+ * made as products of matrices, and of short lines, whose vectors are channels: the bits of the same convolution whose
+ * filter is an input, interpreted. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <stdio.h>
@@ -29,16 +30,18 @@ static uint32_t between(test_random *r, uint32_t lo, uint32_t hi)
     return (uint32_t)test_random_between(r, lo, hi);
 }
 
-/* Windows that fit, of up to seven positions. */
-static shape draw(test_random *r)
+/* Windows that fit, of up to seven positions, or of lines of so many. */
+static shape draw(test_random *r, bool lines)
 {
     static const uint32_t channels[] = { 3, 31, 32, 33, 64, 80 };
-    shape s = { .x = { between(r, 1, 5), between(r, 1, 150) }, .w = { channels[between(r, 0, 5)] } };
+    shape s = { .x = { between(r, 1, lines ? 2 : 5), between(r, 1, lines ? 50 : 150) },
+                .w = { channels[between(r, lines ? 1 : 0, 5)] } };
 
     s.w[1] = s.x[1];
     for (uint32_t a = 0; a < 2; a++) {
-        const uint32_t positions = a == 0 && between(r, 0, 2) != 0 ? 1 : between(r, 1, 7);
-        s.w[2 + a] = a == 0 && positions == 1 ? 1 : between(r, 1, 4);
+        const bool single = a == 0 && between(r, 0, 2) != 0;
+        const uint32_t positions = lines ? between(r, 4, a == 0 ? 9 : 18) : single ? 1 : between(r, 1, 7);
+        s.w[2 + a] = a == 0 && positions == 1 ? 1 : between(r, 1, lines ? 3 : 4);
         s.strides[a] = between(r, 1, 3);
         s.dilations[a] = between(r, 1, 2);
         const uint32_t reach = (positions - 1) * s.strides[a] + (s.w[2 + a] - 1) * s.dilations[a] + 1;
@@ -88,11 +91,11 @@ static bool run(const shape *s, bool constant, uint32_t flags, float *out)
     return true;
 }
 
-static void check_case(uint64_t seed, uint64_t number)
+static void check_case(uint64_t seed, uint64_t number, bool lines)
 {
     test_random r;
     test_random_init(&r, seed, 0, number);
-    const shape s = draw(&r);
+    const shape s = draw(&r, lines);
 
     ck_assert_uint_le(elements(s.x), MOST);
     ck_assert_uint_le(elements(s.w), MOST);
@@ -115,7 +118,15 @@ START_TEST(few_positions)
 {
     const test_cases cases = test_cases_init("few_positions", CASES);
     for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i);
+        check_case(cases.seed, i, false);
+}
+END_TEST
+
+START_TEST(short_lines)
+{
+    const test_cases cases = test_cases_init("short_lines", CASES);
+    for (uint64_t i = cases.first; i < cases.end; i++)
+        check_case(cases.seed, i, true);
 }
 END_TEST
 
@@ -135,6 +146,7 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, few_positions);
+    tcase_add_test(tcase, short_lines);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

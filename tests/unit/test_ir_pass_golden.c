@@ -18,9 +18,9 @@ static bool parse_tiles(const char *text, ir_tiles *tiles)
 {
     const char *line = strstr(text, "; tiles ");
     *tiles = (ir_tiles){ 0 };
-    return line != NULL && sscanf(line, "; tiles %u %u %u %u %u %u %u %u %u", &tiles->rows, &tiles->columns, &tiles->block_rows,
+    return line != NULL && sscanf(line, "; tiles %u %u %u %u %u %u %u %u %u %u", &tiles->rows, &tiles->columns, &tiles->block_rows,
                                   &tiles->block_columns, &tiles->few_rows, &tiles->share,
-                                  &tiles->together, &tiles->across, &tiles->split) >= 4;
+                                  &tiles->together, &tiles->across, &tiles->split, &tiles->by_rows) >= 4;
 }
 
 static void parse_target(const char *text, rt_target *target)

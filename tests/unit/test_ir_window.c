@@ -78,6 +78,7 @@ static windows draw_windows(test_random *r)
     w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
+    w.tiles.by_rows = test_random_chance(r, 40);
     return w;
 }
 
