@@ -70,6 +70,8 @@ typedef struct dx_op {
     uint32_t first, end; /* of a group of moves */
 } dx_op;
 
+enum { DX_RESULTS = 4 /* vectors that a function returns at most */ };
+
 /* A virtual register. */
 typedef struct dx_virtual {
     uint8_t kind;          /* dx_class */
@@ -121,6 +123,12 @@ typedef struct dx_value {
     uint32_t block;
 } dx_value;
 
+/* A constant that is in a register. */
+typedef struct dx_loaded {
+    uint32_t place, bytes, loads;
+    dx_reg reg;
+} dx_loaded;
+
 typedef struct dx_func {
     dx_module *m;
     const rt_target *target;
@@ -145,6 +153,8 @@ typedef struct dx_func {
     uint32_t frame;                 /* bytes of the stack */
     bool calls, vectors;            /* vectors of more than 16 bytes */
     uint32_t slots[64], slot_count; /* variables of the stack that are registers */
+    dx_loaded loaded[64];           /* constants of `loads`, by their places; those before may not have been loaded */
+    uint32_t loads;
     LLVMTypeRef types[16];
     dx_type type_of[16];
     uint32_t type_count;
@@ -176,6 +186,12 @@ bool opjit_dx_constant(dx_func *f, LLVMValueRef v, int64_t *out); /* an integer,
 dx_mem opjit_dx_place(dx_func *f, LLVMValueRef pointer);
 dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v); /* a vector of i1, or an i1, as a mask */
 void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from);
+/* What follows does not always follow what was before: constants are loaded again. */
+static inline void dx_forget_constants(dx_func *f)
+{
+    f->loads++;
+}
+bool opjit_dx_used_once(LLVMValueRef v); /* so its register may be overwritten there */
 bool opjit_dx_only_here(dx_func *f, LLVMValueRef v); /* all users are in this block */
 void opjit_dx_gep(dx_func *f, LLVMValueRef v);
 

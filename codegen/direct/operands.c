@@ -183,6 +183,26 @@ dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes)
     return reg;
 }
 
+/* A vector of `bytes` from a place in the module's constants.  Copies of a loop's body have the same ones. */
+static dx_reg load_constant(dx_func *f, dx_mem mem, uint32_t bytes, uint32_t width)
+{
+    enum { KEPT = sizeof f->loaded / sizeof *f->loaded, LEAST = 16 };
+    dx_loaded *known = &f->loaded[(uint64_t)mem.offset / LEAST % KEPT];
+    if (bytes >= LEAST && known->loads == f->loads && known->place == mem.offset && known->bytes == bytes && known->reg)
+        return known->reg;
+    const dx_reg reg = opjit_dx_new(f, DX_VEC);
+    const uint32_t at = opjit_dx_mem(f, mem);
+    const dx_form_name form = bytes == 4 ? DX_F_LOADSS : bytes == 8 ? DX_F_LOADSD : DX_F_LOAD;
+    opjit_dx_vector(f, form, width, reg, 0, 0)->mem = at;
+    if (bytes < 4)
+        opjit_dx_refuse(f, "short constant");
+    if (f->refused || bytes < LEAST)
+        return reg;
+    f->regs[reg].data = (uint32_t)mem.offset + 1;
+    *known = (dx_loaded){ (uint32_t)mem.offset, bytes, f->loads, reg };
+    return reg;
+}
+
 static dx_reg use_constant(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
@@ -215,23 +235,18 @@ static dx_reg use_constant(dx_func *f, LLVMValueRef v)
         opjit_dx_refuse(f, "constant");
         return 0;
     }
-    reg = opjit_dx_new(f, DX_VEC);
     if (LLVMIsNull(v)) {
+        reg = opjit_dx_new(f, DX_VEC);
         opjit_dx_op(f, DX_NUMBER)->dst = reg;
         return reg;
     }
-    const uint32_t bytes = dx_bytes(t), at = opjit_dx_mem(f, mem);
-    dx_op *o = opjit_dx_vector(f,
-                               bytes == 4   ? DX_F_LOADSS
-                               : bytes == 8 ? DX_F_LOADSD
-                                            : DX_F_LOAD,
-                               dx_width(t), reg, 0, 0);
-    if (bytes < 4)
-        opjit_dx_refuse(f, "short constant");
-    o->mem = at;
-    if (!f->refused && bytes >= 16)
-        f->regs[reg].data = (uint32_t)mem.offset + 1;
-    return reg;
+    return load_constant(f, mem, dx_bytes(t), dx_width(t));
+}
+
+bool opjit_dx_used_once(LLVMValueRef v)
+{
+    LLVMUseRef first = LLVMIsConstant(v) ? NULL : LLVMGetFirstUse(v);
+    return first && !LLVMGetNextUse(first);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */

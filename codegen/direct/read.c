@@ -3,7 +3,7 @@
  * instructions in order. */
 #include "codegen/direct.h"
 
-enum { PARAMETERS = 6, MOST_BLOCKS = 4096 };
+enum { PARAMETERS = 6, VECTOR_PARAMETERS = 8, MOST_BLOCKS = 4096 };
 
 /* --- blocks and loops --------------------------------------------------------------------------------------------- */
 
@@ -137,31 +137,36 @@ static void select_one(dx_func *f, LLVMValueRef v)
     case LLVMBr:
     case LLVMRet:
     case LLVMUnreachable: opjit_dx_select_flow(f, v, op); break;
-    case LLVMPHI: break;
+    case LLVMPHI:
+    case LLVMInsertValue: break; /* of what is returned, which the return looks for */
     default: opjit_dx_refuse(f, "instruction"); break;
     }
 }
 
+/* In the registers of the calling convention. */
 static void read_parameters(dx_func *f)
 {
-    static const uint8_t fixed[PARAMETERS] = { X86_DI, X86_SI, X86_DX, X86_CX, 8, 9 };
+    static const uint8_t integers[PARAMETERS] = { X86_DI, X86_SI, X86_DX, X86_CX, 8, 9 };
     const unsigned count = LLVMCountParams(f->fn);
-    if (count > PARAMETERS)
-        opjit_dx_refuse(f, "parameters");
+    uint32_t ints = 0, vectors = 0;
     for (unsigned i = 0; i < count && !f->refused; i++) {
         LLVMValueRef p = LLVMGetParam(f->fn, i);
-        const dx_type t = opjit_dx_type(f, LLVMTypeOf(p));
-        if (t.lanes || (t.kind != DX_T_INT && t.kind != DX_T_PTR))
-            opjit_dx_refuse(f, "parameter");
+        const dx_class kind = opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(p)));
+        const bool vector = kind == DX_VEC;
+        if (kind == DX_MASK || (vector ? vectors == VECTOR_PARAMETERS : ints == PARAMETERS)) {
+            opjit_dx_refuse(f, "parameters");
+            return;
+        }
+        const uint32_t fixed = vector ? vectors++ : integers[ints++];
         dx_reg reg = opjit_dx_result(f, p);
         dx_op *o = opjit_dx_op(f, DX_MOVES);
         o->dst = reg;
         o->fixed = DX_FROM_FIXED;
-        o->imm = fixed[i];
+        o->imm = fixed;
         o->last = i == count - 1;
         if (!f->refused) {
             f->regs[reg].fixed_hint = true;
-            f->regs[reg].hint = fixed[i];
+            f->regs[reg].hint = fixed;
         }
     }
 }
@@ -183,6 +188,7 @@ void opjit_dx_read(dx_func *f)
     for (f->block = 0; f->block < f->block_count && !f->refused; f->block++) {
         dx_block *b = &f->blocks[f->block];
         b->first = f->op_count;
+        dx_forget_constants(f);
         opjit_dx_op(f, DX_LABEL)->imm = f->block;
         if (f->block == 0)
             read_parameters(f);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_ARGUMENTS = 6, MOST_RESULTS = 4 };
+enum { MOST_ARGUMENTS = 6 };
 
 static bool begins(const char *name, const char *with)
 {
@@ -46,17 +46,17 @@ static uint32_t read_arguments(dx_func *f, LLVMValueRef v, argument *out, bool *
 static void read_results(dx_func *f, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v);
-    dx_reg regs[MOST_RESULTS] = { 0 };
+    dx_reg regs[DX_RESULTS] = { 0 };
     uint32_t count = 1;
     dx_class kind = DX_VEC;
     if (LLVMGetTypeKind(type) == LLVMVoidTypeKind)
         return;
     if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
         count = LLVMCountStructElementTypes(type);
-        for (uint32_t i = 0; i < count && i < MOST_RESULTS; i++)
+        for (uint32_t i = 0; i < count && i < DX_RESULTS; i++)
             if (opjit_dx_class(f, opjit_dx_type(f, LLVMStructGetTypeAtIndex(type, i))) != DX_VEC)
                 opjit_dx_refuse(f, "result");
-        if (count > MOST_RESULTS)
+        if (count > DX_RESULTS)
             opjit_dx_refuse(f, "results");
     } else {
         kind = opjit_dx_class(f, opjit_dx_type(f, type));
@@ -95,6 +95,7 @@ static void call(dx_func *f, LLVMValueRef v, LLVMValueRef callee)
     }
     dx_op *o = opjit_dx_op(f, DX_CALL);
     o->imm = symbol;
+    dx_forget_constants(f); /* calls keep no vectors */
     o->code = !wide; /* the upper halves of vectors are cleared */
     read_results(f, v);
 }

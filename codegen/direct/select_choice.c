@@ -149,6 +149,34 @@ static void select_integers(dx_func *f, LLVMValueRef v, dx_type t)
     o->tied = true;
 }
 
+/* What a value of floats was before it was taken for integers. */
+static LLVMValueRef as_floats(LLVMValueRef v)
+{
+    return LLVMIsABitCastInst(v) ? LLVMGetOperand(v, 0) : v;
+}
+
+/* a < b ? a : b and its like are one instruction: of numbers that are equal, or NaNs, it gives the second operand. */
+static bool select_beyond(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    LLVMValueRef c = LLVMGetOperand(v, 0);
+    if (!LLVMIsAFCmpInst(c) || LLVMGetInstructionParent(c) != f->blocks[f->block].block || !t.lanes)
+        return false;
+    const LLVMRealPredicate how = LLVMGetFCmpPredicate(c);
+    if (how != LLVMRealOLT && how != LLVMRealOGT)
+        return false;
+    const dx_reg x = opjit_dx_use(f, LLVMGetOperand(c, 0)), y = opjit_dx_use(f, LLVMGetOperand(c, 1));
+    const dx_reg yes = opjit_dx_use(f, as_floats(LLVMGetOperand(v, 1)));
+    const dx_reg no = opjit_dx_use(f, as_floats(LLVMGetOperand(v, 2)));
+    const bool same = yes == x && no == y, turned = yes == y && no == x;
+    if (!same && !turned)
+        return false;
+    const bool max = (how == LLVMRealOGT) == same;
+    const bool wide = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(c, 0))).bits == 64;
+    const dx_form_name form = max ? wide ? DX_F_MAXPD : DX_F_MAXPS : wide ? DX_F_MINPD : DX_F_MINPS;
+    opjit_dx_vector(f, form, dx_width(t), opjit_dx_result(f, v), yes, no);
+    return true;
+}
+
 static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
 {
     static const dx_form_name forms[] = { DX_F_BLENDB, DX_F_BLENDW, DX_F_BLENDD, DX_F_BLENDQ };
@@ -162,6 +190,8 @@ static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
         opjit_dx_refuse(f, "select of whole vectors");
         return;
     }
+    if (select_beyond(f, v, t))
+        return;
     const dx_reg mask = opjit_dx_mask(f, c);
     const dx_reg yes = opjit_dx_use(f, LLVMGetOperand(v, 1)), no = opjit_dx_use(f, LLVMGetOperand(v, 2));
     opjit_dx_vector(f, forms[size], dx_width(t), opjit_dx_result(f, v), no, yes)->mask = mask;
@@ -238,6 +268,7 @@ static void branch(dx_func *f, LLVMValueRef v)
     *o = compared;
     o->kind = DX_BRANCH;
     o->c = 0;
+    dx_forget_constants(f);
     if (!moves) {
         o->first = yes;
         put_edge(f, no);
@@ -248,9 +279,51 @@ static void branch(dx_func *f, LLVMValueRef v)
     o->first = label;
     put_edge(f, yes);
     jump(f, yes);
+    dx_forget_constants(f);
     opjit_dx_op(f, DX_LABEL)->imm = label;
     put_edge(f, no);
     jump(f, no);
+}
+
+/* Results as a call expects them (select_call.c): one, or up to four vectors that were put together before. */
+static void give_back(dx_func *f, LLVMValueRef v)
+{
+    LLVMValueRef results[DX_RESULTS] = { NULL }, given = LLVMGetNumOperands(v) > 0 ? LLVMGetOperand(v, 0) : NULL;
+    uint32_t count = given != NULL;
+    dx_reg regs[DX_RESULTS] = { 0 };
+    bool wide = false;
+    if (given && LLVMGetTypeKind(LLVMTypeOf(given)) == LLVMStructTypeKind) {
+        count = LLVMCountStructElementTypes(LLVMTypeOf(given));
+        for (; LLVMIsAInsertValueInst(given); given = LLVMGetOperand(given, 0))
+            if (LLVMGetNumIndices(given) == 1 && LLVMGetIndices(given)[0] < DX_RESULTS &&
+                !results[LLVMGetIndices(given)[0]])
+                results[LLVMGetIndices(given)[0]] = LLVMGetOperand(given, 1);
+    } else {
+        results[0] = given;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const dx_type t = i < DX_RESULTS && results[i] ? opjit_dx_type(f, LLVMTypeOf(results[i])) : (dx_type){ 0 };
+        const dx_class kind = opjit_dx_class(f, t);
+        if (f->refused || (kind != DX_VEC && (kind == DX_MASK || count > 1 || t.bits < 32))) {
+            opjit_dx_refuse(f, "result");
+            return;
+        }
+        wide = wide || (kind == DX_VEC && dx_bytes(t) > 16);
+        regs[i] = opjit_dx_use(f, results[i]);
+    }
+    for (uint32_t i = 0; i < count && !f->refused; i++) {
+        dx_virtual *reg = &f->regs[regs[i]];
+        dx_op *o = opjit_dx_op(f, DX_MOVES);
+        o->a = regs[i];
+        o->fixed = DX_TO_FIXED;
+        o->imm = reg->kind == DX_VEC ? i : X86_AX;
+        if (reg->kind == DX_VEC && !reg->fixed_hint) {
+            reg->fixed_hint = true;
+            reg->hint = i;
+        }
+        o->last = i == count - 1;
+    }
+    opjit_dx_op(f, DX_RETURN)->code = wide; /* else the upper halves of vectors are cleared */
 }
 
 void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op)
@@ -262,8 +335,8 @@ void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op)
         if (!f->refused)
             put_edge(f, to);
         jump(f, to);
-    } else if (op == LLVMRet && LLVMGetNumOperands(v) == 0) {
-        opjit_dx_op(f, DX_RETURN);
+    } else if (op == LLVMRet) {
+        give_back(f, v);
     } else {
         opjit_dx_refuse(f, "end of a block");
     }

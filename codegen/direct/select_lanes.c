@@ -180,7 +180,7 @@ static void extract(dx_func *f, LLVMValueRef v)
 {
     LLVMValueRef x = LLVMGetOperand(v, 0);
     const dx_type from = opjit_dx_type(f, LLVMTypeOf(x));
-    const uint32_t size = size_of(from.bits), bytes = dx_bytes(from);
+    const uint32_t size = size_of(from.bits);
     int64_t lane;
     if (opjit_dx_class(f, from) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane) || size < 2) {
         opjit_dx_refuse(f, "extraction");
@@ -193,8 +193,6 @@ static void extract(dx_func *f, LLVMValueRef v)
         opjit_dx_vector(f, DX_F_HIGH128, dx_width(from), high, 0, a)->imm = part;
         a = high;
     }
-    if (bytes < 16 && within > 0)
-        opjit_dx_refuse(f, "extraction of a short vector");
     if (from.kind == DX_T_FLOAT) {
         if (within > 0) { /* to lane 0 */
             const dx_reg moved = opjit_dx_new(f, DX_VEC);

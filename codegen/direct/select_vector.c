@@ -109,12 +109,17 @@ static void unary(dx_func *f, LLVMValueRef v, dx_type t, dx_form_name first, int
     value->reg = dst;
 }
 
+/* The result takes the register of an operand that nothing else needs: of a factor, else of what is added. */
 static void multiply_add(dx_func *f, LLVMValueRef v, dx_type t)
 {
-    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
-    opjit_dx_copy(f, dst, a);
-    opjit_dx_vector(f, of_floats(t, DX_F_FMAPS), dx_width(t), dst, b, c)->tied = true;
+    LLVMValueRef of[] = { LLVMGetOperand(v, 0), LLVMGetOperand(v, 1), LLVMGetOperand(v, 2) };
+    const bool second = !opjit_dx_used_once(of[0]) && opjit_dx_used_once(of[1]);
+    const dx_reg a = opjit_dx_use(f, of[second]), b = opjit_dx_use(f, of[!second]), c = opjit_dx_use(f, of[2]);
+    const bool sum = !second && !opjit_dx_used_once(of[0]) && opjit_dx_used_once(of[2]);
+    const dx_reg dst = opjit_dx_result(f, v);
+    opjit_dx_copy(f, dst, sum ? c : a);
+    opjit_dx_vector(f, of_floats(t, sum ? DX_F_FMATOPS : DX_F_FMAPS), dx_width(t), dst, sum ? a : b, sum ? b : c)
+        ->tied = true;
 }
 
 /* min and max of integers: one instruction, or a comparison. */
@@ -193,14 +198,29 @@ static void permute_two(dx_func *f, LLVMValueRef v, dx_type t)
     opjit_dx_vector(f, forms[size_of(t)], dx_width(t), dst, a, b)->tied = true;
 }
 
+/* Whether a mask, an integer with a bit for each lane, is a constant with all lanes. */
+static bool has_all_lanes(dx_func *f, LLVMValueRef mask, dx_type t)
+{
+    const uint64_t all = t.lanes < 64 ? ((uint64_t)1 << t.lanes) - 1 : UINT64_MAX;
+    int64_t bits = 0;
+    return opjit_dx_constant(f, mask, &bits) && ((uint64_t)bits & all) == all;
+}
+
+/* scalef(a, exponents, any, mask) */
+static void scale(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    if (!f->wide || !has_all_lanes(f, LLVMGetOperand(v, 3), t))
+        opjit_dx_refuse(f, "scaling");
+    opjit_dx_vector(f, t.bits == 64 ? DX_F_SCALEPD : DX_F_SCALEPS, dx_width(t), opjit_dx_result(f, v), a, b);
+}
+
 static void fix_up(dx_func *f, LLVMValueRef v, dx_type t)
 {
-    int64_t imm = 0, mask = 0;
+    int64_t imm = 0;
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
-    const uint64_t all = t.lanes < 64 ? ((uint64_t)1 << t.lanes) - 1 : UINT64_MAX;
-    if (!opjit_dx_constant(f, LLVMGetOperand(v, 3), &imm) || !opjit_dx_constant(f, LLVMGetOperand(v, 4), &mask) ||
-        ((uint64_t)mask & all) != all)
+    if (!opjit_dx_constant(f, LLVMGetOperand(v, 3), &imm) || !has_all_lanes(f, LLVMGetOperand(v, 4), t))
         opjit_dx_refuse(f, "fixup");
     opjit_dx_copy(f, dst, a);
     dx_op *o = opjit_dx_vector(f, t.bits == 64 ? DX_F_FIXUPPD : DX_F_FIXUPPS, dx_width(t), dst, b, c);
@@ -258,6 +278,8 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
         permute_two(f, v, t);
     else if (begins(name, "x86.avx512.mask.fixupimm.p"))
         fix_up(f, v, t);
+    else if (begins(name, "x86.avx512.mask.scalef.p"))
+        scale(f, v, t);
     else if (begins(name, "x86.avx512.vpdpbusd."))
         dot4(f, v, t);
     else

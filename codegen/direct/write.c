@@ -145,10 +145,11 @@ static void begin(dx_writer *w)
     }
 }
 
-static void end(dx_writer *w)
+static void end(dx_writer *w, const dx_op *o)
 {
     const x86_mem top = { .base = X86_BP, .index = X86_NO_INDEX, .offset = -8 * (int32_t)w->saved_count };
-    clear_upper(w);
+    if (!o->code)
+        clear_upper(w);
     if (w->framed)
         opjit_cg_x86_memory(w->out, 0x8d, X86_SP, &top);
     for (uint32_t i = w->saved_count; i-- > 0;)
@@ -267,7 +268,7 @@ static uint32_t write_one(dx_writer *w, uint32_t i)
     case DX_LABEL: put_label(w, o); break;
     case DX_MOVES: opjit_dx_moves(w, o->first); return o->end;
     case DX_CALL: call(w, o); break;
-    case DX_RETURN: end(w); break;
+    case DX_RETURN: end(w, o); break;
     case DX_FETCH: fetch(w, o); break;
     case DX_FENCE: opjit_rt_bytes_append(w->out, fence, sizeof fence); break;
     default: opjit_dx_write_integer(w, o); break;

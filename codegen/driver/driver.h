@@ -122,7 +122,10 @@ bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVM
 opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error);
 /* llvm_module.c: a module that is being made, and the object of it. */
 typedef struct cg_llvm {
-    LLVMTargetMachineRef machine;
+    const cg_target *cpu;
+    const rt_target *target;
+    uint32_t level;
+    LLVMTargetMachineRef machine; /* NULL: nothing has needed one yet */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef b, entry;
@@ -132,12 +135,14 @@ typedef struct cg_llvm {
 /* *m is zero, must stay where it is, and is closed in any case. */
 opjit_status opjit_cg_llvm_open(cg_llvm *m, const cg_target *cpu, const rt_target *target, uint32_t level,
                                 const char *name, opjit_error *error);
-void opjit_cg_llvm_close(cg_llvm *m, const cg_target *cpu);
+void opjit_cg_llvm_close(cg_llvm *m);
+/* Makes sure that there is m->machine, for LLVM's passes and its backend. */
+opjit_status opjit_cg_llvm_machine(cg_llvm *m, opjit_error *error);
 /* A function's state with all that depends on the module and the target. */
 cg_func opjit_cg_llvm_function(const cg_llvm *m, const cg_target *cpu, const rt_target *target);
 /* LLVM's message (freed; NULL: none) or diagnostic, if there is one, as a status. */
 opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, char *text, opjit_error *error);
-opjit_status opjit_cg_llvm_emit(cg_llvm *m, const cg_target *cpu, LLVMCodeGenFileType type, opjit_error *error);
+opjit_status opjit_cg_llvm_emit(cg_llvm *m, LLVMCodeGenFileType type, opjit_error *error);
 /* tile_code.c: gives the tiles that the module calls their code: kept by the process, written by the target, or compiled
  * by LLVM. */
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,

@@ -91,10 +91,18 @@ static bool take_align(cg_flat *out)
     return align == CG_LINE || align == CG_PAGE;
 }
 
+/* Code that only LLVM may make is not for other requests, and none of theirs for it. */
+static bool is_apart(const cg_made *made, const codegen_request *request)
+{
+    return request->llvm_only && !made->tile;
+}
+
 bool opjit_cg_code_recall(const cg_made *made, const codegen_request *request, cg_flat *out)
 {
     uint8_t room[KEY_ROOM];
     rt_bytes key;
+    if (is_apart(made, request))
+        return false;
     if (recall_here(&made->hash, out))
         return true;
     if (!request->functions)
@@ -116,6 +124,8 @@ void opjit_cg_code_keep(const cg_made *made, const codegen_request *request, con
 {
     uint8_t room[KEY_ROOM];
     rt_bytes key, bytes;
+    if (is_apart(made, request))
+        return;
     keep_here(&made->hash, code);
     if (!request->functions)
         return;

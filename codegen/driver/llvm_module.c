@@ -36,21 +36,34 @@ opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, cha
 opjit_status opjit_cg_llvm_open(cg_llvm *m, const cg_target *cpu, const rt_target *target, uint32_t level,
                                 const char *name, opjit_error *error)
 {
-    TRY(opjit_cg_machine(cpu, target, level, &m->machine, error));
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
+    m->cpu = cpu;
+    m->target = target;
+    m->level = level;
+    if (!cpu->layout)
+        TRY(opjit_cg_llvm_machine(m, error));
     m->context = LLVMContextCreate();
     LLVMContextSetDiscardValueNames(m->context, 1);
     LLVMContextSetDiagnosticHandler(m->context, diagnose, m);
     m->module = LLVMModuleCreateWithNameInContext(name, m->context);
     LLVMSetTarget(m->module, cpu->triple);
-    LLVMSetModuleDataLayout(m->module, layout);
-    LLVMDisposeTargetData(layout);
+    if (cpu->layout) {
+        LLVMSetDataLayout(m->module, cpu->layout);
+    } else {
+        LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
+        LLVMSetModuleDataLayout(m->module, layout);
+        LLVMDisposeTargetData(layout);
+    }
     m->b = LLVMCreateBuilderInContext(m->context);
     m->entry = LLVMCreateBuilderInContext(m->context);
     return OPJIT_OK;
 }
 
-void opjit_cg_llvm_close(cg_llvm *m, const cg_target *cpu)
+opjit_status opjit_cg_llvm_machine(cg_llvm *m, opjit_error *error)
+{
+    return m->machine ? OPJIT_OK : opjit_cg_machine(m->cpu, m->target, m->level, &m->machine, error);
+}
+
+void opjit_cg_llvm_close(cg_llvm *m)
 {
     if (m->object)
         LLVMDisposeMemoryBuffer(m->object);
@@ -62,7 +75,7 @@ void opjit_cg_llvm_close(cg_llvm *m, const cg_target *cpu)
         LLVMDisposeModule(m->module);
     if (m->context)
         LLVMContextDispose(m->context);
-    if (m->machine && cpu->fresh)
+    if (m->machine && m->cpu->fresh)
         LLVMDisposeTargetMachine(m->machine);
 }
 
@@ -82,9 +95,10 @@ cg_func opjit_cg_llvm_function(const cg_llvm *m, const cg_target *cpu, const rt_
     return f;
 }
 
-opjit_status opjit_cg_llvm_emit(cg_llvm *m, const cg_target *cpu, LLVMCodeGenFileType type, opjit_error *error)
+opjit_status opjit_cg_llvm_emit(cg_llvm *m, LLVMCodeGenFileType type, opjit_error *error)
 {
     char *text = NULL;
-    const bool failed = opjit_cg_emit_file(cpu, m->machine, m->module, type, &text, &m->object);
+    TRY(opjit_cg_llvm_machine(m, error));
+    const bool failed = opjit_cg_emit_file(m->cpu, m->machine, m->module, type, &text, &m->object);
     return opjit_cg_llvm_status(m, failed, "LLVM's code generation", text, error);
 }

@@ -117,6 +117,7 @@ static opjit_status run_passes(job *j, const cg_target *cpu)
     if (!j->accumulates || (j->level != OPJIT_LEVEL_PEAK && !cpu->grid))
         return OPJIT_OK;
     const char *passes = j->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
+    TRY(opjit_cg_llvm_machine(&j->llvm, j->error));
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef failure = LLVMRunPasses(j->llvm.module, passes, j->llvm.machine, options);
     LLVMDisposePassBuilderOptions(options);
@@ -227,7 +228,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
     if (!direct && strcmp(why, CG_DIRECT_NO_MEMORY) == 0)
         return opjit_rt_no_memory(j->error);
     if (!direct)
-        TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
+        TRY(opjit_cg_llvm_emit(&j->llvm, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();
     out->modules = 1;
     out->direct = direct;
@@ -250,7 +251,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 
 static void close_job(job *j)
 {
-    opjit_cg_llvm_close(&j->llvm, opjit_cg_target_find(j->target->arch));
+    opjit_cg_llvm_close(&j->llvm);
     opjit_rt_bytes_free(&j->object);
     opjit_rt_arena_free(&j->arena);
 }
@@ -435,7 +436,7 @@ static opjit_status emit_contents(const contents *c, const rt_target *target, co
                            : opjit_cg_registry(&f, c->name, c->registry, c->kernels, c->count);
     }
     if (status == OPJIT_OK)
-        status = opjit_cg_llvm_emit(&j.llvm, cpu, LLVMObjectFile, error);
+        status = opjit_cg_llvm_emit(&j.llvm, LLVMObjectFile, error);
     if (status == OPJIT_OK) {
         opjit_rt_bytes_append(out, LLVMGetBufferStart(j.llvm.object), LLVMGetBufferSize(j.llvm.object));
         status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

@@ -5,6 +5,7 @@
  * which refers to nothing, becomes the functions' bytes in the module that calls them; that of large kernels, which are
  * several modules, has a place of its own (tile_set.c).  Functions have constants behind their instructions, so each is
  * a module.  What is compiled is kept (kept_code.h): kernels of other shapes have equal tiles. */
+#include "codegen/direct/codegen_direct.h"
 #include "codegen/driver/tiles.h"
 
 #include <opjit/opjit.h>
@@ -100,6 +101,32 @@ static opjit_status take(const uint8_t *object, size_t size, const cg_tile_batch
     return status;
 }
 
+/* Mathematical functions without LLVM's backend, as far as that knows what is in them. */
+static bool emit_directly(const cg_llvm *m, const cg_tile_batch *b, rt_bytes *object, const char **why)
+{
+    *why = "";
+    return !b->tile[0]->tile && !b->request->llvm_only &&
+           opjit_cg_direct(m->module, b->tile[0]->target, b->request->allocator, object, why);
+}
+
+static opjit_status emit(cg_llvm *m, const cg_tile_batch *b, opjit_error *error)
+{
+    const char *why;
+    rt_bytes object;
+    opjit_rt_bytes_init(&object, b->request->allocator);
+    opjit_status status = OPJIT_OK;
+    if (emit_directly(m, b, &object, &why))
+        status = take(object.data, object.size, b, error);
+    else if (strcmp(why, CG_DIRECT_NO_MEMORY) == 0)
+        status = opjit_rt_no_memory(error);
+    else
+        status = opjit_cg_llvm_emit(m, LLVMObjectFile, error);
+    if (status == OPJIT_OK && m->object)
+        status = take((const uint8_t *)LLVMGetBufferStart(m->object), LLVMGetBufferSize(m->object), b, error);
+    opjit_rt_bytes_free(&object);
+    return status;
+}
+
 static opjit_status compile_batch(const cg_tile_batch *b, opjit_error *error)
 {
     cg_llvm m = { .machine = NULL };
@@ -110,10 +137,8 @@ static opjit_status compile_batch(const cg_tile_batch *b, opjit_error *error)
     if (status == OPJIT_OK)
         status = build(&m, b, &arena, error);
     if (status == OPJIT_OK)
-        status = opjit_cg_llvm_emit(&m, b->cpu, LLVMObjectFile, error);
-    if (status == OPJIT_OK)
-        status = take((const uint8_t *)LLVMGetBufferStart(m.object), LLVMGetBufferSize(m.object), b, error);
-    opjit_cg_llvm_close(&m, b->cpu);
+        status = emit(&m, b, error);
+    opjit_cg_llvm_close(&m);
     opjit_rt_arena_free(&arena);
     return status;
 }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { LINE = 64, MOST_SHIFT = 3 /* that addresses have */, FIRST_OPS = 512, MOST_OPS = 4096, LOADS = 1024, TRIES = 8 };
+enum { LINE = 64, MOST_SHIFT = 3 /* that addresses have */, FIRST_OPS = 512, MOST_OPS = 4096, LOADS = 1024, TRIES = 8,
+       ROWS = 8 /* of a square, whose addresses have one base */, MOST_LANES = 16 };
 
 /* A value, also in `lanes` lanes, and the stamp of the statement or part in which it is valid; NONE. */
 typedef struct remembered {
@@ -21,6 +22,7 @@ typedef struct tracer {
     uint32_t stores;
     uint32_t reg[CG_TILE_REGISTERS];
     uint32_t at[CG_TILE_LOOPS];
+    uint32_t lane; /* of a load whose lanes lie apart */
     uint32_t stamp, part_stamp;
     cg_trace_part part;
     cg_tile_part tile_part;
@@ -100,9 +102,8 @@ static uint32_t add_load(tracer *m, cg_trace_what what, uint32_t lanes, const cg
             return m->load[slot] - 1;
         slot = (slot + 1) % LOADS;
     }
-    const uint32_t load = add_access(m, what, lanes, place, CG_TRACE_NONE);
-    m->load[slot] = load + 1;
-    return load;
+    m->load[slot] = add_access(m, what, lanes, place, CG_TRACE_NONE) + 1;
+    return m->load[slot] - 1;
 }
 
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
@@ -133,7 +134,7 @@ static int64_t distances_of(const tracer *m, const cg_tile_access *a, uint32_t l
     for (uint32_t k = 1; k < m->t->loops; k++) {
         if (k < l && a->by_arg[k] == a->by_arg[l])
             return 0;
-        sum += a->by_arg[k] == a->by_arg[l] ? variable_of(m, k) : 0;
+        sum += a->by_arg[k] == a->by_arg[l] ? variable_of(m, k) + (a->across == k + 1 ? m->lane : 0) : 0;
     }
     return sum;
 }
@@ -143,8 +144,22 @@ static void add_offset(tracer *m, cg_trace_place *p, int64_t bytes)
     const int64_t offset = p->offset + bytes;
     if (bytes > INT32_MAX || bytes < INT32_MIN || offset > INT32_MAX / 2 || offset < INT32_MIN / 2)
         refuse(m);
-    else
-        p->offset = (int32_t)offset;
+    p->offset = (int32_t)offset;
+}
+
+/* Adds factor times the distance that an argument has. */
+static void add_term(tracer *m, cg_trace_place *p, uint32_t arg, int64_t factor)
+{
+    uint8_t shift = 0;
+    for (; shift < MOST_SHIFT && factor % 2 == 0; shift++)
+        factor /= 2;
+    if (p->terms == CG_TRACE_TERMS || factor > INT32_MAX || factor < INT32_MIN) {
+        refuse(m);
+        return;
+    }
+    p->shift[p->terms] = shift;
+    p->term[p->terms++] =
+        factor == 1 ? number(m, CG_TRACE_WORD, arg, 0, 0) : number(m, CG_TRACE_FACTOR, arg, factor, 0);
 }
 
 static cg_trace_place place_of(tracer *m, const cg_tile_access *a)
@@ -154,21 +169,14 @@ static cg_trace_place place_of(tracer *m, const cg_tile_access *a)
     cg_trace_place p = { .base = number(m, moves ? CG_TRACE_MOVE : CG_TRACE_WORD, arg,
                                         moves && !a->by_arg[0] ? a->by[0] : 0, moves ? a->by_arg[0] : 0) };
     for (uint32_t l = 1; l < m->t->loops; l++) {
-        int64_t factor = a->by_arg[l] ? distances_of(m, a, l) : 0;
-        uint8_t shift = 0;
+        const int64_t factor = a->by_arg[l] ? distances_of(m, a, l) : 0;
+        const int64_t rest = a->across && factor > ROWS ? factor % ROWS : 0; /* rows have few factors this way */
         if (a->by[l])
-            add_offset(m, &p, a->by[l] * variable_of(m, l));
-        if (factor == 0)
-            continue;
-        for (; shift < MOST_SHIFT && factor % 2 == 0; shift++)
-            factor /= 2;
-        if (p.terms == CG_TRACE_TERMS || factor > INT32_MAX || factor < INT32_MIN) {
-            refuse(m);
-            break;
-        }
-        p.shift[p.terms] = shift;
-        p.term[p.terms++] = factor == 1 ? number(m, CG_TRACE_WORD, a->by_arg[l] - 1, 0, 0)
-                                        : number(m, CG_TRACE_FACTOR, a->by_arg[l] - 1, factor, 0);
+            add_offset(m, &p, a->by[l] * (variable_of(m, l) + (a->across == l + 1 ? m->lane : 0)));
+        if (factor != 0)
+            add_term(m, &p, a->by_arg[l] - 1, factor - rest);
+        if (rest != 0)
+            add_term(m, &p, a->by_arg[l] - 1, rest);
     }
     return p;
 }
@@ -248,9 +256,38 @@ static uint32_t lanes_value(tracer *m, uint32_t node, uint32_t lanes)
     return recall(m, node)->wide;
 }
 
-static bool has_type(uint32_t type)
+static uint32_t add_pair(void *user, cg_trace_pair how, uint32_t lanes, uint32_t a, uint32_t b)
 {
-    return type == IR_F32 || type == IR_I32 || type == IR_U32;
+    const uint32_t pair = add_value(user, CG_TRACE_PAIR, lanes, a, b);
+    ((tracer *)user)->trace->op[pair].op = (uint16_t)how;
+    return pair;
+}
+
+/* A square of what the load reads, as many iterations of the loop along which it reads neighbours as there are lanes;
+ * remembers all of them, and returns the current one. */
+static uint32_t load_across(tracer *m, uint32_t node)
+{
+    const cg_tile_access *a = &m->t->access[m->t->node[node].at];
+    const uint32_t u = a->along - 1, lanes = m->t->loop[a->across - 1].lanes, now = m->at[u];
+    uint32_t v[MOST_LANES];
+    if ((lanes != 4 && lanes != 8 && lanes != MOST_LANES) || m->t->node[node].fresh)
+        return refuse(m);
+    m->at[u] = now / lanes * lanes;
+    for (uint32_t i = 0; i < lanes; i++) {
+        m->lane = lanes + i;
+        const cg_trace_place ahead = place_of(m, a);
+        if (a->ahead)
+            m->trace->op[add_access(m, CG_TRACE_FETCH, 1, &ahead, CG_TRACE_NONE)].at = 1;
+        m->lane = i;
+        const cg_trace_place place = place_of(m, a);
+        v[i] = add_load(m, CG_TRACE_LOAD, lanes, &place);
+    }
+    m->lane = 0;
+    opjit_cg_trace_square(v, lanes, add_pair, m);
+    for (uint32_t i = 0; i < lanes; i++, m->at[u]++)
+        *recall(m, node) = (remembered){ v[i], CG_TRACE_NONE, 0, m->part_stamp };
+    m->at[u] = now;
+    return v[now % lanes];
 }
 
 /* One of the operands, bit for bit: a if it is beyond b or NaN, else b. */
@@ -290,7 +327,7 @@ static uint32_t compute(tracer *m, uint32_t node)
 {
     const cg_tile_node *n = &m->t->node[node];
     const uint32_t lanes = lanes_of(m, n->moves);
-    if (!has_type(n->type) || m->refused)
+    if (!cg_trace_has_type(n->type) || m->refused)
         return refuse(m);
     switch ((cg_tile_what)n->what) {
     case CG_TILE_ARG:
@@ -300,8 +337,8 @@ static uint32_t compute(tracer *m, uint32_t node)
         const cg_tile_access *a = &m->t->access[n->at];
         if (a->held)
             return m->reg[register_of(m, a)];
-        if (a->across != 0 || a->ahead != 0) /* LLVM transposes and prefetches */
-            return refuse(m);
+        if (a->across)
+            return load_across(m, node);
         const cg_trace_place place = place_of(m, a);
         return add_load(m, lanes > 1 ? CG_TRACE_LOAD : CG_TRACE_SPLAT, lanes, &place);
     }
@@ -326,7 +363,7 @@ static void put_store(tracer *m, const cg_tile_step *s)
     const cg_tile_access *a = &m->t->access[s->at];
     const uint32_t r = a->held ? register_of(m, a) : 0;
     const uint32_t lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, cg_tile_loops_of(m->t, a));
-    if (!has_type(a->type)) {
+    if (!cg_trace_has_type(a->type)) {
         refuse(m);
         return;
     }
@@ -446,7 +483,7 @@ const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena)
     m.trace->op = ops;
     m.trace->choice = t->choice ? t->node[t->choice - 1].at + 1 : 0;
     for (uint32_t r = 0; r < t->registers; r++)
-        m.refused |= !has_type(t->reg[r].type);
+        m.refused |= !cg_trace_has_type(t->reg[r].type);
     put_before(&m);
     begin(&m, CG_TRACE_LOOP);
     put_part(&m, CG_TILE_BODY);

@@ -41,13 +41,25 @@ typedef enum cg_trace_what {
     CG_TRACE_SPREAD, /* lane 0 of a in all lanes */
     CG_TRACE_OP,     /* min, max of f32: a where it is beyond b, else b, also where one is NaN; others: as in the IR */
     CG_TRACE_NUMBER, /* a where b is a number, else b */
+    CG_TRACE_PAIR,   /* lanes of a and b (cg_trace_pair) */
     CG_TRACE_STORE,  /* of a; one lane: of an element */
-    CG_TRACE_FETCH,  /* a line to the cache */
+    CG_TRACE_FETCH,  /* a line to the cache; at: the second one, else the first */
     CG_TRACE_OUT     /* a is register `at` of the tile when the part ends */
 } cg_trace_what;
 
+/* What a pair's lanes are: of each 16 bytes, the lower or upper ones of a and b in turn, by lanes or two lanes; blocks
+ * of 16 bytes of a, then of b, those of even or of odd number. */
+typedef enum cg_trace_pair {
+    CG_PAIR_LOW,
+    CG_PAIR_HIGH,
+    CG_PAIR_LOW_TWO,
+    CG_PAIR_HIGH_TWO,
+    CG_PAIR_EVEN,
+    CG_PAIR_ODD
+} cg_trace_pair;
+
 typedef struct cg_trace_op {
-    uint16_t what, op;
+    uint16_t what, op; /* op: of OP; of PAIR, the cg_trace_pair */
     uint32_t type, lanes;
     uint32_t a[3];  /* operations; NONE */
     uint32_t at;
@@ -76,6 +88,11 @@ typedef struct cg_trace {
     uint32_t choice; /* argument + 1 */
 } cg_trace;
 
+static inline bool cg_trace_has_type(uint32_t type)
+{
+    return type == IR_F32 || type == IR_I32 || type == IR_U32;
+}
+
 /* Whether a load reads the same wherever it is used. */
 static inline bool cg_trace_is_fixed(const cg_trace *tr, const cg_trace_op *o)
 {
@@ -86,6 +103,9 @@ static inline bool cg_trace_is_fixed(const cg_trace *tr, const cg_trace_op *o)
 /* Makes the trace, in the arena; NULL: this tile has none, or there is no memory, which the caller need not tell
  * apart. */
 const cg_trace *opjit_cg_trace(const cg_tile *t, rt_arena *arena);
+/* Transposes `lanes` vectors of as many lanes: 4, 8 or 16 (trace_square.c).  pair adds an operation. */
+typedef uint32_t cg_trace_pair_fn(void *user, cg_trace_pair how, uint32_t lanes, uint32_t a, uint32_t b);
+void opjit_cg_trace_square(uint32_t *v, uint32_t lanes, cg_trace_pair_fn *pair, void *user);
 /* Counts uses and drops what has none (trace_uses.c). */
 void opjit_cg_trace_finish(cg_trace *trace);
 

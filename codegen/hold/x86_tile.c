@@ -432,6 +432,30 @@ static void put_number(maker *m, uint32_t at)
         opjit_rt_bytes_u8(m->out, (uint8_t)(mask << 4));
 }
 
+/* Lanes of two vectors. */
+static void put_pair(maker *m, uint32_t at)
+{
+    enum { BLOCKS = 0x23, HALVES = 0x06 /* for AVX2 */, LOW = 0x14, HIGH = 0x15 };
+    static const uint8_t numbers[2][3] = { { 0x20, 0x00, 0x88 }, { 0x31, 0x03, 0xdd } }; /* blocks: AVX2; of 2; of 4 */
+    const cg_trace_op *o = &m->tr->op[at];
+    const bool blocks = o->op == CG_PAIR_EVEN || o->op == CG_PAIR_ODD, two = o->op >= CG_PAIR_LOW_TWO;
+    const bool high = o->op == CG_PAIR_HIGH || o->op == CG_PAIR_HIGH_TWO;
+    x86_vector v = { .map = blocks ? X86_0F3A : X86_0F,
+                     .prefix = two ? X86_66 : X86_NP,
+                     .code = blocks ? (m->wide ? BLOCKS : HALVES)
+                             : high ? HIGH
+                                    : LOW,
+                     .bytes = bytes_of(o),
+                     .w = two && !blocks,
+                     .avx512 = blocks && m->wide };
+    v.second = need(m, o->a[0], at);
+    v.rm = need(m, o->a[1], at);
+    v.reg = result(m, at);
+    put(m, &v);
+    if (blocks)
+        opjit_rt_bytes_u8(m->out, numbers[o->op == CG_PAIR_ODD][m->wide ? o->lanes / 8 : 0]);
+}
+
 static void put_store(maker *m, uint32_t at)
 {
     const cg_trace_op *o = &m->tr->op[at];
@@ -474,10 +498,11 @@ static void put_op(maker *m, uint32_t at)
     }
     case CG_TRACE_OP: o->op == IR_FMA || o->op == IR_DOT4_US ? put_sum(m, at) : put_arith(m, at); return;
     case CG_TRACE_NUMBER: put_number(m, at); return;
+    case CG_TRACE_PAIR: put_pair(m, at); return;
     case CG_TRACE_STORE: put_store(m, at); return;
     case CG_TRACE_FETCH: {
         const x86_mem line = address(m, &o->place);
-        opjit_cg_x86_fetch(m->out, &line);
+        opjit_cg_x86_fetch(m->out, &line, o->at ? X86_FETCH_SECOND : X86_FETCH_FIRST);
         return;
     }
     default: return; /* IN and OUT are the part's, ZERO is made where it is used */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* math.c - mathematical functions of vectors: their calls, and their bodies, which are the sequences of eval/math*.c.
  * A function is called at level quick, so that a kernel with exp takes as long to compile as one with an addition; its
- * code is compiled once for the process, with LLVM's default register allocation (driver/tile_code.c). */
+ * code is compiled once for the process (driver/tile_code.c). */
 #include "ir/eval/math.h"
 #include "codegen/softops/kept.h"
 

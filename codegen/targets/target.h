@@ -65,6 +65,7 @@ typedef struct cg_target {
     rt_arch arch;
     const char *name; /* LLVM's name of the backend */
     const char *triple;
+    const char *layout; /* of data, as LLVM's backend has it; NULL: the backend is asked, so that it has to be loaded */
     /* What the target machine is made with, NULL: nothing; every function states more of itself. */
     const char *machine_cpu, *machine_features, *abi;
     void (*setup)(void); /* registers the backend; harmless if repeated */

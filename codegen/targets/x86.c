@@ -210,6 +210,7 @@ const cg_target opjit_cg_target_x86 = {
     .arch = RT_ARCH_X86_64,
     .name = "x86-64",
     .triple = "x86_64-unknown-linux-gnu",
+    .layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128",
     .machine_cpu = "x86-64",
     .setup = setup,
     .cpu = cpu,

@@ -132,14 +132,14 @@ void opjit_cg_x86_multiply(rt_bytes *out, uint32_t reg, const x86_mem *mem, int3
     opjit_rt_bytes_u32(out, (uint32_t)by);
 }
 
-void opjit_cg_x86_fetch(rt_bytes *out, const x86_mem *mem)
+void opjit_cg_x86_fetch(rt_bytes *out, const x86_mem *mem, uint32_t cache)
 {
     const uint32_t rex = 0x40 | (mem->index >> 3) * REX_X | (mem->base >> 3);
     if (rex != 0x40)
         opjit_rt_bytes_u8(out, (uint8_t)rex);
     opjit_rt_bytes_u8(out, 0x0f);
     opjit_rt_bytes_u8(out, 0x18);
-    put_memory(out, 1, mem, 1);
+    put_memory(out, cache, mem, 1);
 }
 
 static void put_short(rt_bytes *out, uint32_t code, uint32_t reg)

@@ -54,7 +54,8 @@ void opjit_cg_x86_integer(rt_bytes *out, const x86_integer *i);
 void opjit_cg_x86_memory(rt_bytes *out, uint32_t code, uint32_t reg, const x86_mem *mem); /* REX.W code /reg */
 void opjit_cg_x86_immediate(rt_bytes *out, uint32_t extension, uint32_t reg, int32_t value); /* of 0x81, 0x83 */
 void opjit_cg_x86_multiply(rt_bytes *out, uint32_t reg, const x86_mem *mem, int32_t by);
-void opjit_cg_x86_fetch(rt_bytes *out, const x86_mem *mem);
+enum { X86_FETCH_FIRST = 1, X86_FETCH_SECOND = 2 }; /* to which cache */
+void opjit_cg_x86_fetch(rt_bytes *out, const x86_mem *mem, uint32_t cache);
 void opjit_cg_x86_push(rt_bytes *out, uint32_t reg);
 void opjit_cg_x86_pop(rt_bytes *out, uint32_t reg);
 void opjit_cg_x86_align(rt_bytes *out, uint32_t to);

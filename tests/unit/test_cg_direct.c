@@ -5,9 +5,12 @@
 #define _GNU_SOURCE
 #include "codegen/direct/codegen_direct.h"
 #include "codegen/object/link.h"
+#include "codegen/targets/target.h"
 
 #include <check.h>
 #include <llvm-c/IRReader.h>
+#include <llvm-c/TargetMachine.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +159,93 @@ START_TEST(exchange)
 }
 END_TEST
 
+#define V4 "<4 x float>"
+#define LANES(x) " <float " x ", float " x ", float " x ", float " x ">"
+#define SPLAT4(x) V4 LANES(x)
+
+/* Numbers and vectors are given in registers of their own, and two vectors are given back.  Each product's register is
+ * that of another operand: of the first factor, the second one, what is added, or none. */
+START_TEST(results)
+{
+    static const char text[] = HEAD
+        "  %x = load " V4 ", ptr %a, align 4\n  %p = getelementptr " V4 ", ptr %a, i64 1\n"
+        "  %y = load " V4 ", ptr %p, align 4\n"
+        "  %r = call { " V4 ", " V4 " } @g(i64 %begin, " V4 " %x, ptr %b, " V4 " %y)\n"
+        "  %r0 = extractvalue { " V4 ", " V4 " } %r, 0\n  %r1 = extractvalue { " V4 ", " V4 " } %r, 1\n"
+        "  %q = getelementptr " V4 ", ptr %b, i64 1\n  %s = getelementptr " V4 ", ptr %b, i64 2\n"
+        "  store " V4 " %r0, ptr %q, align 4\n  store " V4 " %r1, ptr %s, align 4\n  ret void\n}\n"
+        "define internal { " V4 ", " V4 " } @g(i64 %n, " V4 " %x, ptr %p, " V4 " %y) {\n"
+        "  store i64 %n, ptr %p, align 8\n"
+        "  %a = call " V4 " @llvm.fma.v4f32(" V4 " %x, " SPLAT4("2.0") ", " SPLAT4("3.0") ")\n"
+        "  %b = call " V4 " @llvm.fma.v4f32(" V4 " %a, " V4 " %x, " V4 " %y)\n"
+        "  %c = call " V4 " @llvm.fma.v4f32(" V4 " %x, " V4 " %b, " SPLAT4("3.0") ")\n"
+        "  %d = call " V4 " @llvm.fma.v4f32(" V4 " %x, " V4 " %y, " V4 " %c)\n"
+        "  %e = call " V4 " @llvm.fma.v4f32(" V4 " %x, " V4 " %y, " V4 " %x)\n"
+        "  %i = insertvalue { " V4 ", " V4 " } poison, " V4 " %d, 0\n"
+        "  %j = insertvalue { " V4 ", " V4 " } %i, " V4 " %e, 1\n  ret { " V4 ", " V4 " } %j\n}\n"
+        "declare " V4 " @llvm.fma.v4f32(" V4 ", " V4 ", " V4 ")\n";
+    float in[2][4], out[3][4] = { { 0 } };
+    int64_t number;
+    for (int i = 0; i < 8; i++)
+        in[i / 4][i % 4] = (float)(i + 1);
+    run(text, in, out, 7, 8);
+    memcpy(&number, out, sizeof number);
+    ck_assert_int_eq(number, 7);
+    for (int i = 0; i < 4; i++) { /* small integers, so without rounding */
+        const float x = in[0][i], y = in[1][i];
+        ck_assert_float_eq(out[1][i], x * y + (x * ((x * 2 + 3) * x + y) + 3));
+        ck_assert_float_eq(out[2][i], x * y + x);
+    }
+}
+END_TEST
+
+/* A constant that is loaded on one way is not there on the other one. */
+START_TEST(constant_of_a_way)
+{
+    static const char text[] = HEAD
+        "  %first = icmp eq i64 %begin, 0\n  br i1 %first, label %one, label %two\n"
+        "one:\n  %v = phi " V4 " [" LANES("5.0") ", %0 ]\n  store " V4 " %v, ptr %a, align 4\n  br label %two\n"
+        "two:\n  %w = phi " V4 " [" LANES("5.0") ", %0 ], [" LANES("6.0") ", %one ]\n"
+        "  store " V4 " %w, ptr %b, align 4\n  ret void\n}\n";
+    for (int begin = 0; begin < 2; begin++) {
+        float a[4] = { 0 }, b[4] = { 0 };
+        run(text, a, b, begin, 2);
+        for (int i = 0; i < 4; i++) {
+            ck_assert_float_eq(a[i], begin == 0 ? 5 : 0);
+            ck_assert_float_eq(b[i], begin == 0 ? 6 : 5);
+        }
+    }
+}
+END_TEST
+
+/* The smaller or larger of two, which of zeros and where one is no number is the second one. */
+START_TEST(choice)
+{
+    static const char *const ways[] = { "olt", "ogt" };
+    const float numbers[4] = { 1, -0.0f, NAN, 3 }, others[4] = { 2, 0.0f, 4, NAN };
+    const bool wide = rt_target_has(&target, RT_X86_AVX512VL) && rt_target_has(&target, RT_X86_AVX512BW) &&
+                      rt_target_has(&target, RT_X86_AVX512DQ);
+    for (int way = 0; way < 4 && wide; way++) {
+        char text[1024];
+        float in[2][4], out[4];
+        memcpy(in[0], numbers, sizeof numbers);
+        memcpy(in[1], others, sizeof others);
+        snprintf(text, sizeof text,
+                 "%s  %%x = load " V4 ", ptr %%a, align 4\n  %%p = getelementptr " V4 ", ptr %%a, i64 1\n"
+                      "  %%y = load " V4 ", ptr %%p, align 4\n  %%first = fcmp %s " V4 " %%x, %%y\n"
+                      "  %%i = bitcast " V4 " %%x to <4 x i32>\n  %%j = bitcast " V4 " %%y to <4 x i32>\n"
+                      "  %%z = select <4 x i1> %%first, <4 x i32> %%%c, <4 x i32> %%%c\n"
+                      "  store <4 x i32> %%z, ptr %%b, align 4\n  ret void\n}\n",
+                 HEAD, ways[way / 2], "ij"[way % 2], "ji"[way % 2]);
+        run(text, in, out, 0, 1);
+        for (int i = 0; i < 4; i++) {
+            const bool yes = way / 2 == 0 ? in[0][i] < in[1][i] : in[0][i] > in[1][i];
+            ck_assert_int_eq(memcmp(&out[i], &in[yes == (way % 2 == 1)][i], sizeof out[i]), 0);
+        }
+    }
+}
+END_TEST
+
 START_TEST(same_bytes)
 {
     static char text[TEXT];
@@ -191,6 +281,22 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Modules get a layout of data that the backend, which is not loaded for them, has as well. */
+START_TEST(layout)
+{
+    const cg_target *cpu = opjit_cg_target_find(RT_ARCH_X86_64);
+    cpu->setup();
+    LLVMTargetMachineRef machine = LLVMCreateTargetMachine(LLVMGetTargetFromName(cpu->name), cpu->triple, "", "",
+                                                           LLVMCodeGenLevelNone, LLVMRelocPIC, LLVMCodeModelSmall);
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
+    char *text = LLVMCopyStringRepOfTargetData(data);
+    ck_assert_str_eq(cpu->layout, text);
+    LLVMDisposeMessage(text);
+    LLVMDisposeTargetData(data);
+    LLVMDisposeTargetMachine(machine);
+}
+END_TEST
+
 int main(void)
 {
     opjit_rt_target_host(&target);
@@ -202,8 +308,12 @@ int main(void)
     tcase_add_test(tcase, many_vectors);
     tcase_add_test(tcase, variable);
     tcase_add_test(tcase, exchange);
+    tcase_add_test(tcase, results);
+    tcase_add_test(tcase, constant_of_a_way);
+    tcase_add_test(tcase, choice);
     tcase_add_test(tcase, same_bytes);
     tcase_add_test(tcase, refused);
+    tcase_add_test(tcase, layout);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -76,6 +76,19 @@ static const row rows[] = {
     { "vpgatherdd\t(%rax,%zmm4), %zmm1 {%k3}",
       { .map = X86_0F38, .prefix = X86_66, .code = 0x90, .bytes = 64, .reg = 1, .unit = 4, .mask = 3, .avx512 = true },
       { .base = X86_AX, .index = 4, .lanes = true }, true, -1 },
+    { "vscalefpd\t%zmm3, %zmm2, %zmm1",
+      { .map = X86_0F38, .prefix = X86_66, .code = 0x2c, .bytes = 64, .reg = 1, .second = 2, .rm = 3, .w = true,
+        .avx512 = true },
+      { 0 }, false, -1 },
+    { "vshuff32x4\t$221, %zmm3, %zmm2, %zmm1",
+      { .map = X86_0F3A, .prefix = X86_66, .code = 0x23, .bytes = 64, .reg = 1, .second = 2, .rm = 3, .avx512 = true },
+      { 0 }, false, 0xdd },
+    { "vperm2f128\t$49, %ymm3, %ymm2, %ymm1",
+      { .map = X86_0F3A, .prefix = X86_66, .code = 0x06, .bytes = 32, .reg = 1, .second = 2, .rm = 3 },
+      { 0 }, false, 0x31 },
+    { "vunpckhpd\t%zmm19, %zmm2, %zmm1",
+      { .map = X86_0F, .prefix = X86_66, .code = 0x15, .bytes = 64, .reg = 1, .second = 2, .rm = 19, .w = true },
+      { 0 }, false, -1 },
     { "vaddps\t16(%rip), %ymm10, %ymm9", { ARITH, .bytes = 32, .reg = 9, .second = 10, .unit = 32 },
       AT(X86_RIP, NONE, 0, 16), true, -1 },
     { "kmovq\t%rax, %k5",
@@ -114,7 +127,7 @@ START_TEST(integers)
     static const char *const texts[] = {
         "movq\t8(%rdi), %r9",         "leaq\t(%rbx,%r14,4), %rax", "addq\t$64, %r12",
         "subq\t$4096, %rsp",          "imulq\t$-3, 16(%rdi), %r10", "prefetcht0\t64(%r8,%rbp)",
-        "prefetcht0\t(%rsi)",         "pushq\t%rbx",                "popq\t%r15"
+        "prefetcht1\t(%rsi)",         "pushq\t%rbx",                "popq\t%r15"
     };
     const x86_mem word = AT(X86_DI, NONE, 0, 8), row_of = AT(X86_BX, 14, 2, 0), third = AT(X86_DI, NONE, 0, 16);
     const x86_mem line = AT(8, X86_BP, 0, 64), first = AT(X86_SI, NONE, 0, 0);
@@ -126,8 +139,8 @@ START_TEST(integers)
     case 2: opjit_cg_x86_immediate(&code, 0, 12, 64); break;
     case 3: opjit_cg_x86_immediate(&code, 5, X86_SP, 4096); break;
     case 4: opjit_cg_x86_multiply(&code, 10, &third, -3); break;
-    case 5: opjit_cg_x86_fetch(&code, &line); break;
-    case 6: opjit_cg_x86_fetch(&code, &first); break;
+    case 5: opjit_cg_x86_fetch(&code, &line, X86_FETCH_FIRST); break;
+    case 6: opjit_cg_x86_fetch(&code, &first, X86_FETCH_SECOND); break;
     case 7: opjit_cg_x86_push(&code, X86_BX); break;
     default: opjit_cg_x86_pop(&code, 15); break;
     }
