@@ -2,7 +2,8 @@
 # install.cmake - what is installed, in four components, and cpack's packages of them.  Included by CMakeLists.txt.
 #   runtime   the shared libraries that applications are linked to, and libopjit-device, which they load
 #   dev       headers, package files for CMake and pkg-config, static libraries
-#   codegen   libopjit-codegen, which libopjit and the program load; libopjit-codegen-process and opjit-worker
+#   codegen   libopjit-codegen, which libopjit and the program load, and libopjit-codegen-llvm, which that loads;
+#             libopjit-codegen-process and opjit-worker
 #   program   opjit, its man page and completions
 # No file of an installed tree contains its path, so the tree can be moved: package files refer to the rest relative to themselves.
 include(CMakePackageConfigHelpers)
@@ -21,7 +22,7 @@ install(EXPORT opjit_targets NAMESPACE opjit:: FILE opjitTargets.cmake DESTINATI
 if(TARGET opjit-codegen)
     list(APPEND components codegen)
     # The worker is no program for people, so it lies below the library that starts it.
-    install(TARGETS opjit-codegen opjit-codegen-process opjit-worker EXPORT opjit_codegen_targets
+    install(TARGETS ${codegen_libraries} opjit-codegen-process opjit-worker EXPORT opjit_codegen_targets
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT codegen
             RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/opjit COMPONENT codegen)
     install(EXPORT opjit_codegen_targets NAMESPACE opjit:: FILE opjitCodegenTargets.cmake DESTINATION ${opjit_package_dir}

@@ -30,7 +30,8 @@ typedef struct groups {
     part *parts;
     part **order; /* in which they are made */
     uint32_t count, workers;
-    atomic_uint next; /* in order */
+    atomic_uint next;   /* in order */
+    atomic_uint failed; /* the number of a group that could not be made, + 1; 0: none */
     cg_tile_set *tiles;
 } groups;
 
@@ -54,8 +55,11 @@ static void make_pieces(void *arg, uint32_t worker, uint64_t begin, uint64_t end
             continue;
         }
         part *p = g->order[number];
-        p->status = g->make(g->request, g->stages, &p->some, &p->object, &p->error);
-        p->made = true;
+        p->made = atomic_load(&g->failed) == 0; /* what others can't do without is missing */
+        if (p->made)
+            p->status = g->make(g->request, g->stages, &p->some, &p->object, &p->error);
+        if (p->status != OPJIT_OK)
+            atomic_store(&g->failed, p->some.number + 1);
         opjit_cg_tile_set_close(g->tiles);
     }
 }
@@ -148,15 +152,16 @@ static opjit_status take(const groups *g, const part *p, uint64_t align, codegen
 static opjit_status put_together(const groups *g, codegen_result *out, opjit_error *error)
 {
     const uint64_t align = opjit_cg_target_find(g->request->target->arch)->by_page ? CG_PAGE : CG_LINE;
+    const uint32_t failed = atomic_load(&g->failed);
+    if (failed > 0) {
+        opjit_rt_error_copy(error, &g->parts[failed - 1].error);
+        return g->parts[failed - 1].status;
+    }
     for (uint32_t i = 0; i < g->count; i++) {
         const part *p = &g->parts[i];
         if (!p->made)
             return opjit_rt_refuse(error, OPJIT_CANCELLED,
                                    "{!argument}the {executor} did not run all groups of stages");
-        if (p->status != OPJIT_OK) {
-            opjit_rt_error_copy(error, &p->error);
-            return p->status;
-        }
     }
     TRY(opjit_cg_tile_set_put(g->tiles, &out->bytes, error));
     for (uint32_t i = 0; i < g->count; i++)

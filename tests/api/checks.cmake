@@ -27,6 +27,7 @@ opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READE
            -DINCLUDE=${PROJECT_SOURCE_DIR}/include
            "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>;$<TARGET_OBJECTS:opjit_devices>;$<TARGET_OBJECTS:opjit_process>"
            -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
+           $<$<TARGET_EXISTS:opjit-codegen-llvm>:-DBACKEND=$<TARGET_FILE:$<IF:$<TARGET_EXISTS:opjit-codegen-llvm>,opjit-codegen-llvm,opjit-codegen>>>
            -DDEVICE=$<TARGET_FILE:opjit-device> -DPROGRAM=$<TARGET_FILE:opjit-program>
            -DPROCESS=$<TARGET_FILE:opjit-codegen-process> -DWORKER=$<TARGET_FILE:opjit-worker> -P ${api}/symbols.cmake)
 

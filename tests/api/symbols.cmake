@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # symbols.cmake - reads the symbols that our code defines and uses.
 #   cmake -DNM=<nm> -DREADELF=<readelf> -DINCLUDE=<include folder> -DARCHIVES=<a;b> -DOPJIT=<lib> -DRUNTIME=<lib>
-#         [-DCODEGEN=<lib>] [-DDEVICE=<lib>] [-DPROGRAM=<opjit>] [-DPROCESS=<lib> -DWORKER=<program>] -P symbols.cmake
+#         [-DCODEGEN=<lib>] [-DBACKEND=<lib>] [-DDEVICE=<lib>] [-DPROGRAM=<opjit>] [-DPROCESS=<lib> -DWORKER=<program>] -P symbols.cmake
 # ARCHIVES  hold every object of the library: names have our prefix, and what a library must not do is not called.
 # The rest  are shared libraries: they export what the headers declare and nothing else, and do not need LLVM.
 cmake_minimum_required(VERSION 3.25)
@@ -90,7 +90,7 @@ foreach(library IN ITEMS ${OPJIT} ${RUNTIME})
 endforeach()
 
 foreach(module IN ITEMS "${CODEGEN}:opjit_codegen_query" "${DEVICE}:opjit_device_query"
-                        "${PROCESS}:opjit_codegen_query")
+                        "${BACKEND}:opjit_codegen_query" "${PROCESS}:opjit_codegen_query")
     string(REGEX MATCH "^(.+):(.+)$" match "${module}")
     if(match)
         set(library ${CMAKE_MATCH_1})
@@ -106,7 +106,7 @@ foreach(file IN ITEMS ${DEVICE} ${PROCESS} ${WORKER})
 endforeach()
 
 # --- binding: no function's address stays writable once a file is loaded ----------------------------------------------
-foreach(file IN ITEMS ${OPJIT} ${RUNTIME} ${CODEGEN} ${DEVICE} ${PROGRAM} ${PROCESS} ${WORKER})
+foreach(file IN ITEMS ${OPJIT} ${RUNTIME} ${CODEGEN} ${BACKEND} ${DEVICE} ${PROGRAM} ${PROCESS} ${WORKER})
     execute_process(COMMAND ${READELF} -dlW ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     if(NOT text MATCHES "\\(FLAGS\\)[^\n]*BIND_NOW|FLAGS_1\\)[^\n]*NOW" OR NOT text MATCHES "GNU_RELRO")
         message(SEND_ERROR "${file} is not linked with -z relro -z now")
