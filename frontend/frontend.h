@@ -270,6 +270,7 @@ opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const
 typedef struct fe_program {
     ir_func *variants; /* of a graph with custom operators: one function a part that has outputs, and no variants */
     uint64_t masks[FE_VARIANTS_MAX]; /* opjit_variant_info.alias_mask; the last is 0 */
+    opjit_range_info ranges[FE_VARIANTS_MAX]; /* of dynamic dimensions: the sizes that a variant is for */
     uint32_t count, capacity;
     const opjit_allocator *allocator;
     uint32_t alias_inputs[8];                  /* by output: opjit_buffer_info.alias_inputs */

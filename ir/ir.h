@@ -103,6 +103,13 @@ enum {
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 
 /* KEPT: a temp of stages that run once, which the kernel keeps for those that run at each call. */
+/* A number that follows from dimensions: plus + form, or, where rest is not 0, plus + what is left of form divided by
+ * it. */
+typedef struct ir_size_form {
+    opjit_size_form form;
+    int64_t rest, plus;
+} ir_size_form;
+
 typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_KEPT, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
 
 /* Memory that a function's own stages write. */
@@ -129,7 +136,7 @@ typedef struct ir_tensor {
                                            what a stage computes: not in the text, and nothing depends on it */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
-    const opjit_size_form *elements;    /* of one dimension, until opjit_ir_general_resize: how many there are, sizes
+    const ir_size_form *elements;    /* of one dimension, until opjit_ir_general_resize: how many there are, sizes
                                            being a sample's; NULL: as sizes says */
 } ir_tensor;
 

@@ -48,6 +48,7 @@ static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bo
 
 /* What the runtime asks of a binding, for the sizes of a sample. */
 typedef struct sampled {
+    struct sampled *next;
     int64_t dims[OPJIT_MAX_DIMS];
     int64_t *numbers; /* OPJIT_BUFFER_FORMS for each input and output */
 } sampled;
@@ -60,7 +61,7 @@ typedef struct sampler {
     const opjit_allocator *allocator;
     ir_pass_env env;
     rt_arena arena;
-    sampled list[IR_SAMPLES];
+    sampled *first, **next; /* all that were described; where the pointer to one more goes */
     uint32_t count, buffers;
 } sampler;
 
@@ -94,31 +95,29 @@ static void note_buffer(const fe_tensor *t, int64_t *out)
 
 static opjit_status note(sampler *s, const int64_t *values, const fe_graph *graph, opjit_error *error)
 {
-    sampled *own = &s->list[s->count];
+    sampled *const own = ARENA_NEW(&s->arena, sampled);
+    int64_t *const numbers = ARENA_ARRAY(&s->arena, int64_t, s->buffers * OPJIT_BUFFER_FORMS);
 
-    if (s->count == IR_SAMPLES)
-        return OPJIT_OK;
-    own->numbers = ARENA_ARRAY(&s->arena, int64_t, s->buffers * OPJIT_BUFFER_FORMS);
-    if (own->numbers == NULL)
+    if (own == NULL || numbers == NULL)
         return opjit_rt_no_memory(error);
+    own->numbers = numbers;
     memcpy(own->dims, values, sizeof own->dims);
     for (uint32_t i = 0; i < s->buffers; i++)
         note_buffer(i < graph->input_count ? &graph->inputs[i].tensor : &graph->outputs[i - graph->input_count].tensor,
-                    own->numbers + (size_t)i * OPJIT_BUFFER_FORMS);
+                    numbers + (size_t)i * OPJIT_BUFFER_FORMS);
+    *s->next = own;
+    s->next = &own->next;
     s->count++;
     return OPJIT_OK;
 }
 
 /* The loops of what was lowered. */
-static opjit_status make_loops(sampler *s, const int64_t *values, const fe_graph *graph, const ir_func *value,
-                               ir_func *out, opjit_error *error)
+static opjit_status make_loops(const sampler *s, const ir_func *value, ir_func *out, opjit_error *error)
 {
     TRY(opjit_ir_copy(value, out, error));
     opjit_status status = opjit_ir_run_passes(out, &s->env, IR_CLEANED, error);
     if (status == OPJIT_OK)
         status = opjit_ir_pack(out, error);
-    if (status == OPJIT_OK)
-        status = note(s, values, graph, error);
     if (status != OPJIT_OK)
         opjit_ir_free(out);
     else
@@ -134,7 +133,9 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_gra
             error, OPJIT_UNSUPPORTED,
             "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
-    const opjit_status status = out == NULL ? OPJIT_OK : make_loops(s, values, graph, out_value, out, error);
+    opjit_status status = note(s, values, graph, error);
+    if (status == OPJIT_OK && out != NULL)
+        status = make_loops(s, out_value, out, error);
     if (status != OPJIT_OK)
         opjit_ir_free(out_value);
     return status;
@@ -157,34 +158,31 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_
 
 /* --- forms -------------------------------------------------------------------------------------------------------- */
 
-static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
+static opjit_status refuse_binding(uint32_t form, opjit_error *error)
 {
-    ir_samples samples = { .count = s->count, .dim_count = s->dynamic->dim_count };
-    int64_t series[IR_SAMPLES];
-
-    for (uint32_t i = 0; i < s->count; i++)
-        memcpy(samples.values[i], s->list[i].dims, sizeof samples.values[i]);
-    for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
-        for (uint32_t i = 0; i < s->count; i++)
-            series[i] = s->list[i].numbers[k];
-        if (!opjit_ir_form_fit(&samples, series, &out[k]))
-            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                   "{graph}: {!dims}binding %u: its sizes follow from no dimension in a known way",
-                                   k / OPJIT_BUFFER_FORMS);
-    }
-    return OPJIT_OK;
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{graph}: {!dims}binding %u: its sizes follow from no dimension in a known way",
+                           form / OPJIT_BUFFER_FORMS);
 }
 
-static opjit_status fit_all(sampler *s, const ir_general *general, fe_program *out, opjit_error *error)
+/* By the first samples; for the others they have to be right. */
+static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
 {
-    const uint32_t of_buffers = s->buffers * OPJIT_BUFFER_FORMS;
+    ir_samples samples = { .dim_count = s->dynamic->dim_count };
+    int64_t series[IR_SAMPLES], value;
 
-    out->form_count = of_buffers + general->extent_count;
-    out->forms = opjit_rt_allocate(out->allocator, out->form_count * sizeof *out->forms, _Alignof(opjit_size_form));
-    if (out->forms == NULL)
-        return opjit_rt_no_memory(error);
-    TRY(fit_buffers(s, out->forms, error));
-    memcpy(out->forms + of_buffers, general->extents, general->extent_count * sizeof *out->forms);
+    for (const sampled *own = s->first; own != NULL && samples.count < IR_SAMPLES; own = own->next)
+        memcpy(samples.values[samples.count++], own->dims, sizeof own->dims);
+    for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
+        const sampled *own = s->first;
+        for (uint32_t i = 0; i < samples.count; i++, own = own->next)
+            series[i] = own->numbers[k];
+        if (!opjit_ir_form_fit(&samples, series, &out[k]))
+            return refuse_binding(k, error);
+        for (; own != NULL; own = own->next)
+            if (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k])
+                return refuse_binding(k, error);
+    }
     return OPJIT_OK;
 }
 
@@ -215,42 +213,72 @@ static opjit_status expand(sampler *s, ir_general *general, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* The program, with memory for the largest sizes. */
-static opjit_status finish(sampler *s, ir_general *general, const int64_t *largest, opjit_error *error)
+/* The function of a range, with memory for its largest sizes. */
+static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
 {
-    ir_func *f = &general->f;
+    ir_func *f = &range->general.f;
 
-    TRY(expand(s, general, error));
-    TRY(opjit_ir_general_resize(general, largest, error));
+    TRY(expand(s, &range->general, error));
+    TRY(opjit_ir_general_resize(&range->general, range->hi, error));
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
     opjit_ir_trim(f);
     return OPJIT_OK;
 }
 
+/* The forms of buffers, then those of all stages. */
+static opjit_status fit_all(sampler *s, const ir_range *ranges, uint32_t count, fe_program *out, opjit_error *error)
+{
+    uint32_t at = s->buffers * OPJIT_BUFFER_FORMS;
+
+    out->form_count = at;
+    for (uint32_t i = 0; i < count; i++)
+        out->form_count += ranges[i].general.extent_count;
+    out->forms = opjit_rt_allocate(out->allocator, out->form_count * sizeof *out->forms, _Alignof(opjit_size_form));
+    if (out->forms == NULL)
+        return opjit_rt_no_memory(error);
+    TRY(fit_buffers(s, out->forms, error));
+    for (uint32_t i = 0; i < count; at += ranges[i++].general.extent_count)
+        memcpy(out->forms + at, ranges[i].general.extents, ranges[i].general.extent_count * sizeof *out->forms);
+    return OPJIT_OK;
+}
+
+static opjit_status finish_all(sampler *s, ir_range *ranges, uint32_t count, fe_program *out, opjit_error *error)
+{
+    for (uint32_t i = 0; i < count; i++)
+        TRY(finish(s, &ranges[i], error));
+    TRY(fit_all(s, ranges, count, out, error));
+    for (uint32_t i = 0; i < count; i++) {
+        out->variants[out->count] = ranges[i].general.f; /* from here on the program frees it */
+        for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
+            out->ranges[i].lo[d] = (uint32_t)ranges[i].lo[d];
+            out->ranges[i].hi[d] = (uint32_t)ranges[i].hi[d];
+        }
+        out->masks[out->count++] = 0;
+        memset(&ranges[i].general.f, 0, sizeof ranges[i].general.f);
+    }
+    return opjit_fe_share_kept(out, error);
+}
+
 static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
 {
-    int64_t typical[OPJIT_MAX_DIMS] = { 0 }, largest[OPJIT_MAX_DIMS] = { 0 };
+    int64_t typical[OPJIT_MAX_DIMS] = { 0 };
     ir_dim dims[OPJIT_MAX_DIMS];
-    ir_general general;
+    ir_range *const ranges = ARENA_ARRAY(&s->arena, ir_range, IR_RANGES);
+    uint32_t count;
 
+    if (ranges == NULL)
+        return opjit_rt_no_memory(error);
     for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
         const opjit_dim *own = &s->dynamic->dims[d];
-        dims[d] = (ir_dim){ own->name, (int64_t)own->lo, (int64_t)own->hi };
+        dims[d] = (ir_dim){ .name = own->name, .lo = (int64_t)own->lo, .hi = (int64_t)own->hi };
         typical[d] = (int64_t)own->typical;
-        largest[d] = (int64_t)own->hi;
     }
-    TRY(opjit_ir_general_find(dims, typical, s->dynamic->dim_count, make_sample, s, &general, error));
-    opjit_status status = finish(s, &general, largest, error);
-    if (status == OPJIT_OK)
-        status = fit_all(s, &general, out, error);
-    if (status == OPJIT_OK) {
-        out->variants[out->count] = general.f; /* from here on the program frees it */
-        out->masks[out->count++] = 0;
-        memset(&general.f, 0, sizeof general.f);
-    }
-    opjit_ir_general_free(&general);
-    return status == OPJIT_OK ? opjit_fe_share_kept(out, error) : status;
+    TRY(opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, &count, error));
+    const opjit_status status = finish_all(s, ranges, count, out, error);
+    for (uint32_t i = 0; i < count; i++)
+        opjit_ir_general_free(&ranges[i].general);
+    return status;
 }
 
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
@@ -276,8 +304,9 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
 
     memset(out, 0, sizeof *out);
     out->allocator = allocator;
-    out->capacity = 1;
-    out->variants = opjit_rt_allocate(allocator, sizeof *out->variants, _Alignof(ir_func));
+    s.next = &s.first;
+    out->capacity = IR_RANGES;
+    out->variants = opjit_rt_allocate(allocator, out->capacity * sizeof *out->variants, _Alignof(ir_func));
     if (out->variants == NULL)
         return opjit_rt_no_memory(error);
     opjit_rt_arena_init(&s.arena, allocator);

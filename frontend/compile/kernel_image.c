@@ -253,6 +253,11 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
         out->forms = opjit_rt_arena_copy(arena, unit->program.forms, unit->program.form_count, sizeof *out->forms);
         if (out->forms == NULL)
             return opjit_rt_no_memory(error);
+        out->ranges = unit->program.count < 2 ? NULL
+                                              : opjit_rt_arena_copy(arena, unit->program.ranges, unit->program.count,
+                                                                    sizeof *out->ranges);
+        if (out->ranges == NULL && unit->program.count > 1)
+            return opjit_rt_no_memory(error);
         for (uint32_t i = 0; i < out->inputs + out->outputs; i++)
             all.buffers[i].bytes = largest(unit, &out->forms[i * OPJIT_BUFFER_FORMS]);
     }

@@ -103,11 +103,18 @@ typedef struct opjit_launch_info {
 } opjit_launch_info;
 
 /* A step list.  alias_mask bit (output * 8 + input), outputs and inputs counted below 8: holds when that output is
- * that input's memory.  The first variant whose mask is part of the call's mask is run; the last one has mask 0. */
+ * that input's memory.  The first variant whose mask is part of the call's mask is run; the last one has mask 0.
+ * Variants with ranges (opjit_kernel_meta.ranges) have mask 0; the one that the call's sizes are in is run. */
 typedef struct opjit_variant_info {
     uint64_t alias_mask;       /* pairs that share memory where this variant is run */
     uint32_t first_step, steps; /* in the array at opjit_kernel_meta.step_info */
 } opjit_variant_info;
+
+/* The sizes of dynamic dimensions that a variant is for: of each dimension from lo to hi, both included; unused ones 0.
+ * No two variants have sizes in common, and all together have all sizes. */
+typedef struct opjit_range_info {
+    uint32_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS];
+} opjit_range_info;
 
 /* All offsets are in bytes from the start of this struct; arrays are 8-byte aligned. */
 typedef struct opjit_kernel_meta {
@@ -136,6 +143,10 @@ typedef struct opjit_kernel_meta {
                                   largest that a call may have */
     uint32_t forms;            /* offset of opjit_size_form: OPJIT_BUFFER_FORMS for each input and output, in order,
                                   then the extent of each step; 0 where dims is 0 */
+    /* The fourth version ended here. */
+    uint32_t ranges;           /* offset of an opjit_range_info for each variant, by which calls choose one.  What stands
+                                  for one size in its steps is then the largest in its range; 0: one variant has all */
+    uint32_t reserved2;        /* 0 */
 } opjit_kernel_meta;
 
 /* --- ahead of time ------------------------------------------------------------------------------------------------ */

@@ -17,8 +17,9 @@
  *
  * A call with any sizes within the bounds gives the bits of the kernel that is compiled for just these, and costs no
  * compile.  The kernel is made of the graph's descriptions for a dozen sizes around the typical ones: their loops have
- * to be the same, and every number in them has to follow from the dimensions.  Where that can't be, the graph is
- * refused, and its sizes are compiled one by one.
+ * to be the same, and every number in them has to follow from the dimensions.  Where sizes have loops of several kinds,
+ * such as sums of more than 4,096 values, the kernel has a function for each of up to eight ranges.  Where that can't
+ * be, the graph is refused, and its sizes are compiled one by one.
  *
  * A graph is described by a function of yours, as a DML_GRAPH_DESC (opjit_compile_dynamic) or with the builder
  * (opjit_graph_compile_dynamic), or by descriptors in which OPJIT_DIM(k) stands for a size
@@ -52,7 +53,7 @@ typedef opjit_status (*opjit_describe_fn)(void *user, const uint64_t *dims, cons
 /* Compiles the graph for all sizes of its dimensions, dim_count of them, 1 to OPJIT_MAX_DIMS, into *out_kernel, or
  * finds it in a cache; the caller releases it.  describe is called on the caller's thread: a few times to look for the
  * kernel, for the largest, the typical and the least sizes, and some thirty times for each group of sizes with the same
- * loops that is tried to make it; constants above 4 KiB are those of the description for the largest sizes.  Graphs
+ * loops that is tried to make it, up to some hundred times in all; constants above 4 KiB are those of the description for the largest sizes.  Graphs
  * without late fields and custom operators, for CPUs.  Outputs are not made in the place of inputs.
  * opjit_kernel_optimize does nothing: options say the level.
  * Errors: as of opjit_compile_graph, of describe for sizes within the bounds, and UNSUPPORTED: a kernel for all sizes

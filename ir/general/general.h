@@ -18,9 +18,14 @@
 
 #define IR_SAMPLES 12u /* functions that are compared */
 
+/* Around the typical size: below the upper end, if there is room; wherever they are, for a range that is a part of a
+ * wider one, whose sizes beyond it may well have the same loops; or inside. */
+typedef enum ir_sampling { IR_SAMPLES_BELOW, IR_SAMPLES_AROUND, IR_SAMPLES_INSIDE } ir_sampling;
+
 typedef struct ir_dim {
     const char *name; /* for messages and texts */
     int64_t lo, hi;   /* both ends included; lo is 1 or more */
+    ir_sampling from; /* which sizes samples have */
 } ir_dim;
 
 /* What the number is for these sizes.  false: more than 64 bits. */
@@ -38,8 +43,9 @@ typedef struct ir_samples {
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out);
 
 typedef struct ir_tensor_forms {
-    opjit_size_form sizes[8], strides[8], bytes, offset;
-    opjit_size_form elements; /* of a flat tensor; else its divisor is 0 */
+    ir_size_form sizes[8], strides[8], offset;
+    ir_size_form bytes;       /* its divisor is 0: of the elements that sizes and strides reach */
+    ir_size_form elements;    /* of a flat tensor; else its divisor is 0 */
 } ir_tensor_forms;
 
 typedef struct ir_general {
@@ -57,17 +63,38 @@ typedef struct ir_general {
  * phase CLEANED and packed in a fresh *out.  A failure means that the graph can't have these sizes. */
 typedef opjit_status (*ir_sample_fn)(void *user, const int64_t *values, ir_func *out_value, ir_func *out,
                                      opjit_error *error);
+/* Where a range of sizes is to be cut: the lower part's sizes of the dimension end with `last`. */
+#define IR_CUT_NONE UINT32_MAX
+typedef struct ir_cut {
+    uint32_t dim; /* IR_CUT_NONE: nothing is known */
+    int64_t last;
+    bool by_proof; /* one part has a function, up to there */
+} ir_cut;
 /* Finds samples that agree in all but numbers, near the typical values and far enough from each other, generalizes them
  * into a fresh *out, has the verifier prove instances at both ends of the dimensions and between, and compares what the
  * graph is defined as there.
- * Expected failures: UNSUPPORTED: no such samples, no proof, or another definition; what the last sample failed with. */
+ * Expected failures: UNSUPPORTED: no such samples, no proof, or another definition, and *out_cut may help; what the
+ * last sample failed with. */
 opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                   void *user, ir_general *out, opjit_error *error);
+                                   void *user, ir_general *out, ir_cut *out_cut, opjit_error *error);
+
+/* One function, and the sizes that it is for. */
+#define IR_RANGES 8u
+typedef struct ir_range {
+    ir_general general;
+    int64_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS]; /* both ends included */
+} ir_range;
+/* Functions for all sizes: one, or, where that can't be, one for each of at most IR_RANGES ranges, no two of which have
+ * a size in common, into out; the last one is that of the typical sizes.
+ * Expected failures: UNSUPPORTED: as of one function, or too many ranges; what the last sample failed with. */
+opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
+                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, opjit_error *error);
 
 /* The samples' generalization, at phase CLEANED, in a fresh *out, which the caller frees.  Sizes of its tensors are the
- * first sample's until opjit_ir_general_resize.
+ * first sample's until opjit_ir_general_resize.  Samples, which are no multiples, don't tell how many blocks a multiple
+ * has beside what is left: all, and nothing is left, or, with tails, one less.
  * Expected failures: UNSUPPORTED, with what differs and no dimension tells how. */
-opjit_status opjit_ir_generalize(const ir_samples *samples, ir_general *out, opjit_error *error);
+opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_general *out, opjit_error *error);
 void opjit_ir_general_free(ir_general *g);
 /* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);

@@ -4,6 +4,7 @@
  * computes the element's place itself. */
 #include "ir/general/generalizer.h"
 
+#include "ir/core/internal.h"
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -55,6 +56,24 @@ static bool same_tensor(const ir_tensor *a, const ir_tensor *b)
            (a->data == NULL || (a->bytes == b->bytes && memcmp(a->data, b->data, (size_t)a->bytes) == 0));
 }
 
+/* Strides along dimension d.  Of one element any stride is as good, and samples have 0: it is the others', where these
+ * have the same. */
+static void series_of_stride(const generalizer *g, uint32_t t, uint32_t d, int64_t *series)
+{
+    int64_t common = 0;
+    bool same = true;
+
+    SERIES_OF_TENSOR(g, t, strides[d], series);
+    for (uint32_t i = 0; i < g->s->count; i++) {
+        if (g->s->functions[i]->tensors[t].sizes[d] == 1)
+            continue;
+        same = same && (common == 0 || common == series[i]);
+        common = series[i];
+    }
+    for (uint32_t i = 0; i < g->s->count && same; i++)
+        series[i] = common != 0 ? common : series[i];
+}
+
 static opjit_status add_tensor(generalizer *g, uint32_t t)
 {
     const ir_tensor *own = &g->base->tensors[t];
@@ -67,7 +86,7 @@ static opjit_status add_tensor(generalizer *g, uint32_t t)
     for (uint32_t d = 0; d < own->rank; d++) {
         SERIES_OF_TENSOR(g, t, sizes[d], series);
         opjit_ir_number_add(g, series);
-        SERIES_OF_TENSOR(g, t, strides[d], series);
+        series_of_stride(g, t, d, series);
         opjit_ir_number_add(g, series);
         flat = flat || opjit_ir_series_differs(g, series);
     }
@@ -147,7 +166,7 @@ static opjit_status flat_place(generalizer *g, uint32_t t, const ir_ref *at, ir_
     ir_ref sum = opjit_ir_index(f, 0);
 
     for (uint32_t d = 0; d < own->rank; d++) {
-        SERIES_OF_TENSOR(g, t, strides[d], series);
+        series_of_stride(g, t, d, series);
         const number *n = opjit_ir_number_find(g, series);
         if (n != NULL && n->expr == 0)
             return opjit_ir_refuse_number(g, "a stride", series);
@@ -273,36 +292,58 @@ static opjit_status link_nodes(generalizer *g)
     return OPJIT_OK;
 }
 
+/* Whether in all samples the tensor has just the bytes that its elements reach. */
+static bool has_span(const generalizer *g, uint32_t t)
+{
+    uint64_t bytes;
+
+    for (uint32_t i = 0; i < g->s->count; i++) {
+        const ir_tensor *own = &g->s->functions[i]->tensors[t];
+        if (!opjit_ir_span_bytes(own, &bytes) || bytes != own->bytes)
+            return false;
+    }
+    return true;
+}
+
+/* As many elements as the bytes hold; a view's reach to the end of what it shows. */
+static opjit_status find_elements(generalizer *g, uint32_t t, ir_size_form *out)
+{
+    const ir_tensor *own = &g->base->tensors[t];
+    const uint32_t root = opjit_ir_root(g->base, t);
+    const int64_t size = opjit_ir_type_size(g->base->tensors[root].type);
+    int64_t series[IR_SAMPLES], offsets[IR_SAMPLES];
+
+    SERIES_OF_TENSOR(g, root, bytes, series);
+    SERIES_OF_TENSOR(g, t, offset, offsets);
+    TRY(opjit_ir_number_form(g, "bytes of a tensor", series, out));
+    const bool whole = out->form.times % size == 0 && out->plus % size == 0;
+    if (out->rest != 0 || (!whole && (out->form.times != 1 || out->plus != 0)))
+        return opjit_ir_refuse_number(g, "bytes of a tensor", series);
+    out->form.times /= whole ? size : 1;
+    out->plus /= size;
+    out->form.divisor *= whole ? 1 : size;
+    if (own->role == IR_VIEW && !opjit_ir_series_differs(g, offsets))
+        out->plus -= own->offset;
+    return OPJIT_OK;
+}
+
 static opjit_status find_forms(generalizer *g, uint32_t t, ir_tensor_forms *out)
 {
     const ir_tensor *own = &g->base->tensors[t];
-    const bool is_view = own->role == IR_VIEW;
     int64_t series[IR_SAMPLES];
 
     SERIES_OF_TENSOR(g, t, bytes, series);
-    TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->bytes));
+    if (!has_span(g, t))
+        TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->bytes));
     SERIES_OF_TENSOR(g, t, offset, series);
     TRY(opjit_ir_number_form(g, "an offset", series, &out->offset));
     for (uint32_t d = 0; d < own->rank; d++) {
         SERIES_OF_TENSOR(g, t, sizes[d], series);
         TRY(opjit_ir_number_form(g, "a size", series, &out->sizes[d]));
-        SERIES_OF_TENSOR(g, t, strides[d], series);
+        series_of_stride(g, t, d, series);
         TRY(opjit_ir_number_form(g, "a stride", series, &out->strides[d]));
     }
-    if (!g->flat[t])
-        return OPJIT_OK;
-    /* As many elements as its bytes hold; a view's reach to the end of what it shows. */
-    const uint32_t root = opjit_ir_root(g->base, t);
-    const int64_t size = opjit_ir_type_size(g->base->tensors[root].type);
-    SERIES_OF_TENSOR(g, root, bytes, series);
-    TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->elements));
-    if (out->elements.times != 1)
-        return opjit_ir_refuse_number(g, "bytes of a tensor", series);
-    out->elements.divisor *= size;
-    SERIES_OF_TENSOR(g, t, offset, series);
-    if (is_view && !opjit_ir_series_differs(g, series))
-        out->elements.constant -= own->offset * size;
-    return OPJIT_OK;
+    return g->flat[t] ? find_elements(g, t, &out->elements) : OPJIT_OK;
 }
 
 static opjit_status copy_tensors(generalizer *g)
@@ -312,6 +353,10 @@ static opjit_status copy_tensors(generalizer *g)
     for (uint32_t t = 1; t < out->tensor_count; t++) {
         ir_tensor own = g->base->tensors[t];
         int64_t series[IR_SAMPLES];
+        for (uint32_t d = 0; d < own.rank; d++) {
+            series_of_stride(g, t, d, series);
+            own.strides[d] = (uint64_t)series[0];
+        }
         SERIES_OF_TENSOR(g, t, offset, series);
         if (is_flat(g, t)) {
             own.offset = own.role == IR_VIEW && opjit_ir_series_differs(g, series) ? 0 : own.offset;
@@ -342,7 +387,11 @@ static opjit_status find_all_forms(generalizer *g)
     for (ir_ref s = g->base->body; s != 0; s = ir_at(g->base, s)->next) {
         int64_t series[IR_SAMPLES];
         series_of_imm(g, ir_operand(g->base, s, 1), series);
-        TRY(opjit_ir_number_form(g, "a stage's iterations", series, &out->extents[out->extent_count++]));
+        ir_size_form form;
+        TRY(opjit_ir_number_form(g, "a stage's iterations", series, &form));
+        if (form.rest != 0 || form.plus != 0)
+            return opjit_ir_refuse_number(g, "a stage's iterations", series);
+        out->extents[out->extent_count++] = form.form;
     }
     return OPJIT_OK;
 }
@@ -389,10 +438,10 @@ static opjit_status generalize(generalizer *g, const ir_func *base, ir_general *
     return copy(g, &out->f, true);
 }
 
-opjit_status opjit_ir_generalize(const ir_samples *samples, ir_general *out, opjit_error *error)
+opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_general *out, opjit_error *error)
 {
     const ir_func *base = samples->functions[0];
-    generalizer g = { .s = samples, .base = base, .out = out, .error = error };
+    generalizer g = { .s = samples, .base = base, .out = out, .tails = tails, .error = error };
     opjit_status status;
 
     memset(out, 0, sizeof *out);

@@ -5,12 +5,11 @@
 
 #include "ir/general/general.h"
 
-/* How a number follows from the dimensions: its form, or the remainder of it by a constant. */
+/* A number in which samples differ, and how it follows from the dimensions. */
 typedef struct number {
     int64_t series[IR_SAMPLES];
-    opjit_size_form form;
-    int64_t modulo; /* 0: none */
-    ir_ref expr;    /* in the new function; 0: not built yet */
+    ir_size_form by; /* its divisor is 0: not known */
+    ir_ref expr;     /* in the new function; 0: not built yet */
 } number;
 
 typedef struct generalizer {
@@ -19,6 +18,7 @@ typedef struct generalizer {
     ir_general *out;
     ir_func *f;    /* that is written: &out->shaped, then &out->f */
     bool flattens; /* the latter */
+    bool tails;    /* what whole blocks leave is at least 1: a last block that is whole is left, too */
     opjit_error *error;
     number *numbers; /* that differ, each once */
     uint32_t count, capacity;
@@ -44,8 +44,8 @@ void opjit_ir_divisor_add(generalizer *g, int64_t value);
 void opjit_ir_numbers_fit(generalizer *g);
 /* The number, among those that were entered; NULL: it is the same in all samples. */
 number *opjit_ir_number_find(generalizer *g, const int64_t *series);
-/* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: a remainder, or not known. */
-opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, opjit_size_form *out);
+/* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: not known. */
+opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_size_form *out);
 /* Writes all of them as expressions of g->f, before any other node, so that all may read them. */
 void opjit_ir_numbers_build(generalizer *g);
 opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, const int64_t *series);

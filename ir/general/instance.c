@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/general/general.h"
+#include "ir/core/internal.h"
 #include "ir/passes/pass.h"
 
 void opjit_ir_general_free(ir_general *g)
@@ -18,24 +19,51 @@ static opjit_status refuse_bytes(opjit_error *error)
     return opjit_rt_refuse(error, OPJIT_LIMIT, "{!kernel}{!dims}a tensor has {more than 2^63} bytes");
 }
 
-/* A number that is no less than 0. */
-static bool value_of(const ir_general *g, const opjit_size_form *form, const int64_t *values, uint64_t *out)
+/* The number for just these values, or no less than for any up to them.  false: below 0, or more than 64 bits. */
+static bool value_of(const ir_general *g, const ir_size_form *form, const int64_t *values, bool largest, uint64_t *out)
 {
     int64_t value;
-    const bool known = opjit_ir_form_value(form, g->dim_count, values, &value) && value >= 0;
+
+    if (!opjit_ir_form_value(&form->form, g->dim_count, values, &value))
+        return false;
+    if (form->rest != 0)
+        value = largest && value >= form->rest ? form->rest - 1 : value % form->rest;
     *out = (uint64_t)value;
-    return known;
+    return checked_addi(value, form->plus, (int64_t *)out) && (int64_t)*out >= 0;
+}
+
+/* The layout, for just these values, or as for the largest up to them.  Of a size of 0, which loops that do not run
+ * have, 1 is made: there is no tensor without elements. */
+static bool layout_of(const ir_general *g, uint32_t t, const int64_t *values, bool largest, ir_tensor *out)
+{
+    const ir_tensor_forms *forms = &g->tensors[t];
+    uint64_t offset = 0;
+    bool known = out->role != IR_VIEW || value_of(g, &forms->offset, values, largest, &offset);
+
+    if (out->role == IR_VIEW)
+        out->offset = (int64_t)offset;
+    for (uint32_t d = 0; d < out->rank && known; d++) {
+        known = value_of(g, &forms->sizes[d], values, largest, &out->sizes[d]) &&
+                value_of(g, &forms->strides[d], values, largest, &out->strides[d]);
+        out->sizes[d] += out->sizes[d] == 0;
+        out->strides[d] = out->sizes[d] == 1 ? 0 : out->strides[d];
+    }
+    if (forms->bytes.form.divisor != 0)
+        return known && value_of(g, &forms->bytes, values, largest, &out->bytes);
+    return known && opjit_ir_span_bytes(out, &out->bytes);
 }
 
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error)
 {
     for (uint32_t t = 1; t < g->tensor_count; t++) {
-        const ir_tensor_forms *forms = &g->tensors[t];
-        ir_tensor *own = &g->f.tensors[t];
-        const bool flat = forms->elements.divisor != 0;
-        bool known = value_of(g, &forms->bytes, values, &own->bytes);
-        for (uint32_t d = 0; d < own->rank && known; d++)
-            known = value_of(g, flat ? &forms->elements : &forms->sizes[d], values, &own->sizes[d]);
+        const ir_size_form *elements = &g->tensors[t].elements;
+        ir_tensor *own = &g->f.tensors[t], shaped = g->shaped.tensors[t];
+        bool known = layout_of(g, t, values, true, &shaped);
+        own->bytes = shaped.bytes;
+        for (uint32_t d = 0; d < own->rank && elements->form.divisor == 0; d++)
+            own->sizes[d] = shaped.sizes[d];
+        if (elements->form.divisor != 0)
+            known = known && value_of(g, elements, values, true, &own->sizes[0]);
         if (!known)
             return refuse_bytes(error);
         own->elements = NULL;
@@ -46,19 +74,9 @@ opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit
 /* Of an instance: all of its tensors' layouts. */
 static opjit_status set_layouts(const ir_general *g, const int64_t *values, ir_func *f, opjit_error *error)
 {
-    for (uint32_t t = 1; t < g->tensor_count; t++) {
-        const ir_tensor_forms *forms = &g->tensors[t];
-        ir_tensor *own = &f->tensors[t];
-        bool known = value_of(g, &forms->bytes, values, &own->bytes) &&
-                     opjit_ir_form_value(&forms->offset, g->dim_count, values, &own->offset);
-        for (uint32_t d = 0; d < own->rank && known; d++) {
-            known = value_of(g, &forms->sizes[d], values, &own->sizes[d]) &&
-                    value_of(g, &forms->strides[d], values, &own->strides[d]);
-            own->strides[d] = own->sizes[d] == 1 ? 0 : own->strides[d];
-        }
-        if (!known)
+    for (uint32_t t = 1; t < g->tensor_count; t++)
+        if (!layout_of(g, t, values, false, &f->tensors[t]))
             return refuse_bytes(error);
-    }
     return OPJIT_OK;
 }
 

@@ -62,8 +62,8 @@ void opjit_ir_number_add(generalizer *g, const int64_t *series)
     number *n = &g->numbers[g->count++];
     memset(n, 0, sizeof *n);
     memcpy(n->series, series, g->s->count * sizeof *series);
-    if (!opjit_ir_form_fit(g->s, series, &n->form))
-        n->form.divisor = 0; /* not known yet */
+    if (!opjit_ir_form_fit(g->s, series, &n->by.form))
+        n->by.form.divisor = 0; /* not known yet */
     opjit_ir_table_set(g->f, &g->known, key, g->count);
 }
 
@@ -84,44 +84,64 @@ static int64_t floor_div(int64_t a, int64_t k)
     return a / k - (a % k < 0);
 }
 
-/* series = a number of times base divided by k, rounded down (up = 0) or up. */
-static bool fit_quotient(const generalizer *g, number *n, const number *base, int64_t k, int64_t up)
+/* What is added to a base before it is divided by k, rounded down (up = 0) or up. */
+static int64_t before(const generalizer *g, int64_t k, int64_t up)
 {
-    int64_t times = 0;
+    return up != 0 ? k - 1 : g->tails ? -1 : 0;
+}
 
-    for (uint32_t i = 0; i < g->s->count; i++) {
-        const int64_t q = floor_div(base->series[i] + (up != 0 ? k - 1 : 0), k), c = n->series[i];
-        if (times == 0 && q > 0 && c % q == 0)
-            times = c / q;
-        if (times < 1 || c % times != 0 || c / times != q)
+static int64_t quotient(const generalizer *g, const number *base, uint32_t sample, int64_t k, int64_t up)
+{
+    return floor_div(base->series[sample] + before(g, k, up), k);
+}
+
+/* series = plus + times * quotient; a plus only where it is asked for. */
+static bool fit_quotient(const generalizer *g, number *n, const number *base, int64_t k, int64_t up, bool with_plus)
+{
+    const int64_t first = quotient(g, base, 0, k, up);
+    int64_t times = 0, plus = 0;
+
+    for (uint32_t i = 0; i < g->s->count && times == 0; i++) {
+        const int64_t q = quotient(g, base, i, k, up), by = with_plus ? q - first : q,
+                      c = with_plus ? n->series[i] - n->series[0] : n->series[i];
+        if (by != 0 && c % by == 0)
+            times = c / by;
+        else if (by != 0 || c != 0)
             return false;
     }
-    n->form = base->form;
-    n->form.constant += up != 0 ? k - 1 : 0;
-    n->form.divisor = k;
-    n->form.times = times;
+    if (times < 1)
+        return false;
+    plus = with_plus ? n->series[0] - times * first : 0;
+    for (uint32_t i = 0; i < g->s->count; i++)
+        if (n->series[i] != plus + times * quotient(g, base, i, k, up))
+            return false;
+    n->by = (ir_size_form){ .form = base->by.form, .plus = plus };
+    n->by.form.constant += before(g, k, up);
+    n->by.form.divisor = k;
+    n->by.form.times = times;
     return true;
 }
 
-/* series = the remainder of base by k. */
+/* series = what quotients of base by k leave of it. */
 static bool fit_rest(const generalizer *g, number *n, const number *base, int64_t k)
 {
     for (uint32_t i = 0; i < g->s->count; i++)
-        if (n->series[i] != base->series[i] - floor_div(base->series[i], k) * k)
+        if (n->series[i] != base->series[i] - quotient(g, base, i, k, 0) * k)
             return false;
-    n->form = base->form;
-    n->modulo = k;
+    n->by = (ir_size_form){ .form = base->by.form, .rest = k, .plus = g->tails ? 1 : 0 };
+    n->by.form.constant += before(g, k, 0);
     return true;
 }
 
-static bool fit_divided(const generalizer *g, number *n, const number *base, int64_t k)
+static bool fit_divided(const generalizer *g, number *n, const number *base, int64_t k, bool with_plus)
 {
-    return fit_quotient(g, n, base, k, 0) || fit_quotient(g, n, base, k, 1) || fit_rest(g, n, base, k);
+    return fit_quotient(g, n, base, k, 0, with_plus) || fit_quotient(g, n, base, k, 1, with_plus) ||
+           (!with_plus && fit_rest(g, n, base, k));
 }
 
 static bool is_sum(const number *n)
 {
-    return n->form.divisor == 1 && n->modulo == 0;
+    return n->by.form.divisor == 1 && n->by.rest == 0;
 }
 
 void opjit_ir_numbers_fit(generalizer *g)
@@ -130,11 +150,12 @@ void opjit_ir_numbers_fit(generalizer *g)
 
     for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2) /* copies and lanes, which no statement has to say */
         opjit_ir_divisor_add(g, k);
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t b = 0; b < count && g->numbers[i].form.divisor == 0; b++)
-            for (uint32_t k = 0; k < g->divisor_count && is_sum(&g->numbers[b]); k++)
-                if (fit_divided(g, &g->numbers[i], &g->numbers[b], g->divisors[k]))
-                    break;
+    for (uint32_t plus = 0; plus < 2; plus++)
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t b = 0; b < count && g->numbers[i].by.form.divisor == 0; b++)
+                for (uint32_t k = 0; k < g->divisor_count && is_sum(&g->numbers[b]); k++)
+                    if (fit_divided(g, &g->numbers[i], &g->numbers[b], g->divisors[k], plus != 0))
+                        break;
 }
 
 /* The number, among those that were entered; NULL: it is the same in all samples. */
@@ -159,16 +180,14 @@ opjit_status opjit_ir_refuse_shape(const generalizer *g, const char *what)
                            "{!kernel}{!dims}other sizes have other %s, so one kernel can't serve them", what);
 }
 
-/* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: a remainder, or not known. */
-opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, opjit_size_form *out)
+opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_size_form *out)
 {
     const number *n = opjit_ir_number_find(g, series);
 
-    *out = (opjit_size_form){ .constant = series[0], .divisor = 1, .times = 1 };
-    if (n == NULL)
-        return OPJIT_OK;
-    *out = n->form;
-    return n->form.divisor == 0 || n->modulo != 0 ? opjit_ir_refuse_number(g, what, series) : OPJIT_OK;
+    *out = (ir_size_form){ .form = { .constant = series[0], .divisor = 1, .times = 1 } };
+    if (n != NULL)
+        *out = n->by;
+    return out->form.divisor == 0 ? opjit_ir_refuse_number(g, what, series) : OPJIT_OK;
 }
 
 /* Before any other node, so that all may read them. */
@@ -176,10 +195,12 @@ void opjit_ir_numbers_build(generalizer *g)
 {
     for (uint32_t i = 0; i < g->count && !g->f->failed; i++) {
         number *n = &g->numbers[i];
-        if (n->form.divisor == 0)
+        if (n->by.form.divisor == 0)
             continue;
-        n->expr = opjit_ir_size(g->f, &n->form);
-        if (n->modulo != 0)
-            n->expr = ir_make2(g->f, IR_IMOD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->modulo));
+        n->expr = opjit_ir_size(g->f, &n->by.form);
+        if (n->by.rest != 0)
+            n->expr = ir_make2(g->f, IR_IMOD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->by.rest));
+        if (n->by.plus != 0)
+            n->expr = ir_make2(g->f, IR_IADD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->by.plus));
     }
 }

@@ -16,8 +16,8 @@
 
 enum {
     STEPS = 65536,        /* of one expression; what is behind is not looked at */
-    MOST_WORK = 400000,   /* elements and terms that are interpreted */
-    MOST_BYTES = 1 << 20, /* of buffers for that */
+    MOST_WORK = 1 << 30,  /* elements and terms that are counted */
+    MOST_BYTES = 1 << 20, /* of buffers of what is interpreted */
 };
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
@@ -284,8 +284,8 @@ static bool has_one(const ir_samples *samples, const int64_t *values)
 }
 
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
-                              const int64_t *values, const ir_func *value, bool same_loops, bool *out_same,
-                              opjit_error *error)
+                              const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
+                              bool *out_same, opjit_error *error)
 {
     ir_definition own;
     opjit_status status = opjit_ir_define(value, &own, error);
@@ -293,7 +293,7 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
 
     *out_same = same && same_loops;
     if (status == OPJIT_OK && !*out_same) {
-        if (own.work <= MOST_WORK && bytes_of(value) < MOST_BYTES)
+        if (own.work <= most_work && bytes_of(value) < MOST_BYTES)
             status = compare(g, values, value, out_same, error);
         else /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
             *out_same = !is_above(samples, values) && (same || has_one(samples, values));

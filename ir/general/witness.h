@@ -16,9 +16,10 @@ opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *
 void opjit_ir_definition_free(ir_definition *d);
 
 /* Whether the generalization of the samples, whose definitions these are, computes `value`, the graph's definition for
- * these values.  same_loops: its loops are the samples' but for numbers. */
+ * these values.  same_loops: its loops are the samples' but for numbers.  most_work: elements and terms that are
+ * interpreted to find out. */
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
-                              const int64_t *values, const ir_func *value, bool same_loops, bool *out_same,
-                              opjit_error *error);
+                              const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
+                              bool *out_same, opjit_error *error);
 
 #endif

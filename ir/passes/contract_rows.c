@@ -16,6 +16,7 @@ enum {
     LEAST_ROWS = 8,            /* of a block */
     LEAST_WORK = 16 * 16 * 16, /* products of each: less is not worth the code */
     ENOUGH_ROWS = 32,          /* of a block, where more would make few blocks */
+    GENERAL_ROWS = 16,         /* of a block, where sizes are samples of many */
     ENOUGH_BLOCKS = 16,        /* for threads */
     DEEPEST = 4,               /* definitions in each other that a factor of the second product is made of */
 };
@@ -135,7 +136,9 @@ static bool find_products(products *a)
     const ir_tiles *given = p->env->tiles;
     contraction *c = &a->scores, *d = &a->results;
     for (uint32_t i = 0; i < 2; i++)
-        a->ends[i] = (place_rows_of){ .f = p->f, .sources = p->sources, .private_views = true, .count = 1 };
+        a->ends[i] = (place_rows_of){
+            .f = p->f, .sources = p->sources, .private_views = true, .general = p->rows.general, .count = 1
+        };
     a->ends[0].members[0] = (row_member){ .statement = p->items[a->first].statement };
     a->ends[1].members[0] = (row_member){ .statement = p->items[a->second].statement, .outside = true };
     if (output != 0) {
@@ -162,6 +165,8 @@ static bool cut(products *a)
     int64_t most = (int64_t)target->l2 / SHARE_OF_L2 / (a->scores.side[CONTRACT_COLUMNS].size * size);
     if (given == NULL && (most < LEAST_ROWS || rows < LEAST_ROWS || !is_worth(&a->scores) || !is_worth(&a->results)))
         return false;
+    if (a->scores.r->general) /* no size of a block follows from the number of columns */
+        most = GENERAL_ROWS;
     while (most > ENOUGH_ROWS && a->scores.batch * ((rows + most - 1) / most) < ENOUGH_BLOCKS)
         most /= 2;
     opjit_ir_contract_cut_rows(&a->scores, given, target, most);

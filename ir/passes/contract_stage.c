@@ -93,8 +93,10 @@ void opjit_ir_contract_sums(contraction *c, block *list)
 void opjit_ir_contract_declare_turn(contraction *c)
 {
     const int64_t k = contract_most_k(c), tile = c->side[CONTRACT_COLUMNS].tile;
+    /* Where sizes are samples, a whole tile, whose last columns then are no other loop than those of any tile. */
+    const int64_t some = tile % c->lanes == 0 && !c->r->general ? c->lanes : tile;
     if (c->side[CONTRACT_COLUMNS].turned)
-        c->turn = opjit_ir_contract_scratch(c, 2, (int64_t[]){ tile % c->lanes == 0 ? c->lanes : tile, k }, APART);
+        c->turn = opjit_ir_contract_scratch(c, 2, (int64_t[]){ some, k }, APART);
 }
 
 void opjit_ir_contract_results(contraction *c, block *list)

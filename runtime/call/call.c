@@ -305,6 +305,20 @@ static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call
     return call_with(k, pick_program(k, call), call, buffers, timing, error);
 }
 
+COLD static opjit_status refuse_range(opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_CORRUPT, "{image} {ranges}: none has the {sizes} of the call");
+}
+
+/* The variant for sizes that are in the intervals of their dimensions; NULL: the image is wrong. */
+static const opjit_variant_info *pick_range(const program *p, const uint64_t *dims, uint32_t count)
+{
+    for (uint32_t i = 0; i < p->meta->variants; i++)
+        if (rt_range_has(&p->ranges[i], dims, count))
+            return &p->variants[i];
+    return NULL;
+}
+
 /* The same for a kernel with dynamic dimensions, whose sizes follow the parameters; slots: room for one a buffer. */
 static opjit_status call_with_dims(const opjit_kernel *k, const opjit_call *call, void **buffers, uint64_t *values,
                                    slot *slots, rt_timing *timing, opjit_error *error)
@@ -325,7 +339,11 @@ static opjit_status call_with_dims(const opjit_kernel *k, const opjit_call *call
     buffers[k->buffers] = p->kept;
     if (k->params != 0)
         TRY(check_params(k, values, error));
-    return call->stream != NULL ? refuse_stream(error) : opjit_rt_call_in_full(&r, call, pick_variant(p, alias), error);
+    const opjit_variant_info *const variant =
+        p->ranges == NULL ? pick_variant(p, alias) : pick_range(p, dims, k->dims);
+    if (variant == NULL)
+        return refuse_range(error);
+    return call->stream != NULL ? refuse_stream(error) : opjit_rt_call_in_full(&r, call, variant, error);
 }
 
 OUT_OF_LINE static opjit_status call_of_many_sizes(const opjit_kernel *k, const opjit_call *call, opjit_error *error,

@@ -17,6 +17,7 @@ opjit_status opjit_rt_program_borrow(opjit_kernel *owner, program **out, opjit_e
     p->meta = from->meta;
     p->steps = from->steps;
     p->variants = from->variants;
+    p->ranges = from->ranges;
     p->extents = from->extents;
     p->code = from->code;
     p->code_size = from->code_size;

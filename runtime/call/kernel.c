@@ -87,6 +87,7 @@ static void program_prepare(program *p, bool runs_code)
     p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
     p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
     const bool one_size = rt_meta_dims(p->meta) == 0;
+    p->ranges = one_size ? NULL : rt_meta_ranges(p->meta);
     p->extents = one_size ? NULL
                           : rt_meta_forms(p->meta) + rt_form_count(p->meta->inputs, p->meta->outputs, 0);
     const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */

@@ -19,6 +19,7 @@ typedef struct program {
     const opjit_kernel_meta *meta; /* in the mapping or in the copy */
     const opjit_step_info *steps;
     const opjit_variant_info *variants;
+    const opjit_range_info *ranges; /* of the variants, by which calls choose; NULL: by what shares memory */
     const opjit_size_form *extents; /* of the steps, where there are dynamic dimensions; else NULL */
     const uint8_t *code;
     size_t code_size, image_size;

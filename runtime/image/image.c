@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/image/checks.h"
 #include "runtime/image/image_layout.h"
 #include "runtime/target/target.h"
 
@@ -99,6 +100,8 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     if (s->dims != 0)
         meta.forms =
             put_array(out, base, s->forms, (size_t)rt_form_count(s->inputs, s->outputs, s->steps), sizeof *s->forms);
+    if (s->dims != 0 && s->ranges != NULL)
+        meta.ranges = put_array(out, base, s->ranges, s->variants, sizeof *s->ranges);
     meta.name = put_string(out, base, s->name == NULL ? "" : s->name);
     meta.target = put_string(out, base, s->target == NULL ? "" : s->target);
     for (uint32_t i = 0; i < buffers; i++)
@@ -186,18 +189,6 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
 
 /* --- checking ----------------------------------------------------------------------------------------------------- */
 
-/* Fields are called as in opjit/abi.h, and those of the image's header as in image_layout.h. */
-#define CORRUPT(...) opjit_rt_refuse(error, OPJIT_CORRUPT, "{image} " __VA_ARGS__)
-
-/* The size of the first version, without the fields added later. */
-#define META_LEAST offsetof(opjit_kernel_meta, unproven_bounds)
-
-/* Whether the array of count elements at offset is aligned and lies in the metadata. */
-static bool array_inside(const opjit_kernel_meta *meta, uint32_t offset, uint64_t count, uint64_t size)
-{
-    return offset % 8 == 0 && offset >= META_LEAST && offset <= meta->size && count * size <= meta->size - offset;
-}
-
 /* The metadata ends with a NUL, so every text inside it ends, too. */
 static bool string_inside(const opjit_kernel_meta *meta, uint32_t offset)
 {
@@ -226,17 +217,6 @@ static bool layout_sane(const opjit_buffer_info *info)
             return false;
     }
     return last < 2 * RT_TENSOR_BYTES_MAX && opjit_rt_dtype_bytes(dtype, last + 1) <= info->bytes;
-}
-
-/* The field's value is one of first to last. */
-static opjit_status check_range(const char *field, uint64_t value, uint64_t first, uint64_t last, opjit_error *error)
-{
-    if (value >= first && value <= last)
-        return OPJIT_OK;
-    return first == last
-               ? CORRUPT("{%s}: {%llu}, must be %llu", field, (unsigned long long)value, (unsigned long long)first)
-               : CORRUPT("{%s}: {%llu}, must be %llu to %llu", field, (unsigned long long)value,
-                         (unsigned long long)first, (unsigned long long)last);
 }
 
 /* offset 0: there is no text. */
@@ -310,7 +290,7 @@ static bool launch_sane(const opjit_kernel_meta *meta, uint32_t entry)
     const opjit_launch_info *l = (const opjit_launch_info *)(const void *)((const char *)meta + entry);
     uint64_t threads = 1;
 
-    if (!array_inside(meta, entry, 1, sizeof *l) || !string_inside(meta, l->name))
+    if (!rt_array_inside(meta, entry, 1, sizeof *l) || !string_inside(meta, l->name))
         return false;
     for (uint32_t d = 0; d < 3; d++) {
         threads *= l->block[d] > MOST_THREADS ? MOST_THREADS + 1 : l->block[d];
@@ -371,12 +351,12 @@ static opjit_status check_arrays(const opjit_kernel_meta *meta, opjit_error *err
         { "variant_info", meta->variant_info, meta->variants, sizeof(opjit_variant_info) },
     };
 
-    TRY(check_range("inputs", meta->inputs, 0, MOST_ITEMS, error));
-    TRY(check_range("outputs", meta->outputs, 1, MOST_ITEMS, error));
-    TRY(check_range("constants", meta->constants, 0, MOST_ITEMS, error));
-    TRY(check_range("variants", meta->variants, 1, UINT32_MAX, error));
+    TRY(opjit_rt_check_range("inputs", meta->inputs, 0, MOST_ITEMS, error));
+    TRY(opjit_rt_check_range("outputs", meta->outputs, 1, MOST_ITEMS, error));
+    TRY(opjit_rt_check_range("constants", meta->constants, 0, MOST_ITEMS, error));
+    TRY(opjit_rt_check_range("variants", meta->variants, 1, UINT32_MAX, error));
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (!array_inside(meta, arrays[i].offset, arrays[i].count, arrays[i].size))
+        if (!rt_array_inside(meta, arrays[i].offset, arrays[i].count, arrays[i].size))
             return CORRUPT("{%s}: {%u}, where %llu entries do not lie in the metadata", arrays[i].field,
                            arrays[i].offset, (unsigned long long)arrays[i].count);
     return OPJIT_OK;
@@ -386,7 +366,7 @@ static opjit_status check_workspace(const char *field, uint64_t bytes, opjit_err
 {
     return bytes % OPJIT_WORKSPACE_ALIGNMENT != 0 ? CORRUPT("{%s}: {%llu}, must be a multiple of %u", field,
                                                             (unsigned long long)bytes, OPJIT_WORKSPACE_ALIGNMENT)
-                                                  : check_range(field, bytes, 0, MOST_WORKSPACE, error);
+                                                  : opjit_rt_check_range(field, bytes, 0, MOST_WORKSPACE, error);
 }
 
 /* What runs once fills kept memory, on a CPU.  After the steps have been checked. */
@@ -397,8 +377,9 @@ static opjit_status check_once(const opjit_kernel_meta *meta, opjit_error *error
     if (!rt_meta_has(meta, kept_layout))
         return OPJIT_OK;
     TRY(check_workspace("kept_size", meta->kept_size, error));
-    TRY(check_range("once_first", meta->once_first, 0, meta->steps, error));
-    TRY(check_range("once_steps", meta->once_steps, meta->kept_size != 0, meta->steps - meta->once_first, error));
+    TRY(opjit_rt_check_range("once_first", meta->once_first, 0, meta->steps, error));
+    TRY(opjit_rt_check_range("once_steps", meta->once_steps, meta->kept_size != 0, meta->steps - meta->once_first,
+                             error));
     for (uint32_t i = 0; i < meta->once_steps; i++)
         if (steps[meta->once_first + i].kind != OPJIT_STEP_STAGE)
             return CORRUPT("{step_info[%u].kind}: {%u}, must be 0 (a stage) where it runs once", meta->once_first + i,
@@ -406,79 +387,12 @@ static opjit_status check_once(const opjit_kernel_meta *meta, opjit_error *error
     return OPJIT_OK;
 }
 
-/* One form, whose largest value stands elsewhere in the metadata. */
-static opjit_status check_form(const opjit_kernel_meta *meta, uint64_t i, uint64_t value, opjit_error *error)
-{
-    const uint32_t dims = meta->dims;
-    const opjit_param_info *infos = (const opjit_param_info *)((const char *)meta + meta->param_info);
-    uint64_t most;
-
-    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, infos + (meta->params - dims), dims, &most))
-        return CORRUPT("{forms[%llu]}: divides by less than 1, has powers above 4, overflows or can be negative",
-                       (unsigned long long)i);
-    if (most != value)
-        return CORRUPT("{forms[%llu]}: {%llu} at its largest, must be %llu as the metadata says elsewhere",
-                       (unsigned long long)i, (unsigned long long)most, (unsigned long long)value);
-    return OPJIT_OK;
-}
-
-/* The parameters that are dynamic dimensions, in number and each. */
-static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error)
-{
-    const opjit_param_info *params = (const opjit_param_info *)((const char *)meta + meta->param_info);
-
-    TRY(check_range("dims", meta->dims, 0, meta->params < OPJIT_MAX_DIMS ? meta->params : OPJIT_MAX_DIMS, error));
-    for (uint32_t i = meta->params - meta->dims; i < meta->params; i++) {
-        if (params[i].dtype != DML_TENSOR_DATA_TYPE_INT64)
-            return CORRUPT("{param_info[%u].dtype}: {%u}, must be %u (INT64) of a dimension", i, params[i].dtype,
-                           (unsigned)DML_TENSOR_DATA_TYPE_INT64);
-        if (params[i].lo < 1)
-            return CORRUPT("{param_info[%u].lo}: {%lld}, must be at least 1 of a dimension", i,
-                           (long long)params[i].lo);
-    }
-    return OPJIT_OK;
-}
-
-static bool is_constant(const opjit_size_form *form)
-{
-    return form->factors[0] == 0 && form->factors[1] == 0;
-}
-
-/* Dynamic dimensions, and what follows from their sizes.  After buffers, parameters and steps have been checked. */
-static opjit_status check_forms(const opjit_kernel_meta *meta, opjit_error *error)
-{
-    const opjit_buffer_info *buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
-    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
-    const uint32_t bindings = meta->inputs + meta->outputs;
-    uint64_t form = 0;
-
-    if (!rt_meta_has(meta, forms))
-        return OPJIT_OK;
-    TRY(check_dims(meta, error));
-    if (meta->dims == 0)
-        return check_range("forms", meta->forms, 0, 0, error);
-    if (!array_inside(meta, meta->forms, rt_form_count(meta->inputs, meta->outputs, meta->steps),
-                      sizeof(opjit_size_form)))
-        return CORRUPT("{forms}: {%u}, where not all entries lie in the metadata", meta->forms);
-    for (uint32_t i = 0; i < bindings; i++) {
-        TRY(check_form(meta, form++, buffers[i].bytes, error));
-        for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
-            TRY(check_form(meta, form++, buffers[i].sizes[d], error));
-    }
-    for (uint32_t i = 0; i < meta->steps; i++, form++) {
-        TRY(check_form(meta, form, steps[i].extent, error));
-        if (i - meta->once_first < meta->once_steps && !is_constant(rt_meta_forms(meta) + form))
-            return CORRUPT("{forms[%llu]}: must be a constant, the step runs once", (unsigned long long)form);
-    }
-    return OPJIT_OK;
-}
-
 static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size,
                                opjit_error *error)
 {
-    TRY(check_range("abi", meta->abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
-    TRY(check_range("numerics", meta->numerics, OPJIT_NUMERICS, OPJIT_NUMERICS, error));
-    TRY(check_range("size", meta->size, meta_size, meta_size, error));
+    TRY(opjit_rt_check_range("abi", meta->abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
+    TRY(opjit_rt_check_range("numerics", meta->numerics, OPJIT_NUMERICS, OPJIT_NUMERICS, error));
+    TRY(opjit_rt_check_range("size", meta->size, meta_size, meta_size, error));
     TRY(check_arrays(meta, error));
     if (((const char *)meta)[meta_size - 1] != '\0' || !string_inside(meta, meta->name))
         return CORRUPT("{name}: {%u}, must be a text in the metadata", meta->name);
@@ -493,16 +407,16 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
     for (uint32_t i = 0; i < meta->steps; i++)
         TRY(check_step(meta, i, code_size, error));
     TRY(check_once(meta, error));
-    TRY(check_forms(meta, error));
-    return check_variants(meta, error);
+    TRY(check_variants(meta, error));
+    return opjit_rt_check_forms(meta, error);
 }
 
 opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error)
 {
     if ((uintptr_t)meta % 8 != 0)
         return CORRUPT("{meta}: at {%p}, must be a multiple of 8", meta);
-    TRY(check_range("meta_size", size, META_LEAST, UINT32_MAX, error));
-    TRY(check_range("code_size", code_size, 1, UINT32_MAX, error)); /* only interpreted images have no code */
+    TRY(opjit_rt_check_range("meta_size", size, META_LEAST, UINT32_MAX, error));
+    TRY(opjit_rt_check_range("code_size", code_size, 1, UINT32_MAX, error)); /* only interpreted images have no code */
     return check_meta(meta, size, code_size, error);
 }
 
@@ -521,14 +435,14 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if ((uintptr_t)image % 8 != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{image}: at {%p}, must be a multiple of 8",
                                image);
-    TRY(check_range("bytes", size, sizeof header + META_LEAST, RT_IMAGE_MOST, error));
+    TRY(opjit_rt_check_range("bytes", size, sizeof header + META_LEAST, RT_IMAGE_MOST, error));
     memcpy(&header, image, sizeof header);
     meta = (const opjit_kernel_meta *)(bytes + sizeof header);
     if (memcmp(header.magic, IMAGE_MAGIC, sizeof header.magic) != 0)
         return CORRUPT("{magic}: does not begin as an image does");
-    TRY(check_range("format", header.format, IMAGE_FORMAT, IMAGE_FORMAT, error));
-    TRY(check_range("abi", header.abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
-    TRY(check_range("reserved", header.reserved, 0, 0, error));
+    TRY(opjit_rt_check_range("format", header.format, IMAGE_FORMAT, IMAGE_FORMAT, error));
+    TRY(opjit_rt_check_range("abi", header.abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
+    TRY(opjit_rt_check_range("reserved", header.reserved, 0, 0, error));
     arch = opjit_rt_target_arch(meta->features[0]);
     if (header.meta_size < META_LEAST || header.meta_size > size - sizeof header ||
         header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(arch)) ||

@@ -31,6 +31,7 @@ typedef struct rt_meta_source {
     uint64_t kept_size, kept_layout;
     uint32_t dims;                          /* of params the last ones */
     const opjit_size_form *forms;           /* as opjit_kernel_meta.forms; not looked at where dims is 0 */
+    const opjit_range_info *ranges;         /* one per variant; NULL: one variant has all sizes */
 } rt_meta_source;
 
 /* Whether metadata, which earlier versions wrote shorter, has the field. */
@@ -50,6 +51,21 @@ static inline const opjit_size_form *rt_meta_forms(const opjit_kernel_meta *meta
 {
     return rt_meta_dims(meta) == 0 ? NULL
                                    : (const opjit_size_form *)(const void *)((const char *)meta + meta->forms);
+}
+/* By variant; NULL: one has all sizes. */
+static inline const opjit_range_info *rt_meta_ranges(const opjit_kernel_meta *meta)
+{
+    return !rt_meta_has(meta, reserved2) || meta->ranges == 0
+               ? NULL
+               : (const opjit_range_info *)(const void *)((const char *)meta + meta->ranges);
+}
+/* Whether the sizes of `count` dimensions are in the range. */
+static inline bool rt_range_has(const opjit_range_info *range, const uint64_t *dims, uint32_t count)
+{
+    for (uint32_t d = 0; d < count; d++)
+        if (dims[d] - range->lo[d] > range->hi[d] - range->lo[d]) /* below lo it wraps */
+            return false;
+    return true;
 }
 static inline uint64_t rt_form_count(uint32_t inputs, uint32_t outputs, uint32_t steps)
 {

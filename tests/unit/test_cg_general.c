@@ -255,7 +255,7 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_
 START_TEST(sizes)
 {
     const row *r = &rows[_i];
-    const ir_dim dims[2] = { { "n", r->lo, r->hi }, { "m", r->lo, r->hi } };
+    const ir_dim dims[2] = { { .name = "n", .lo = r->lo, .hi = r->hi }, { .name = "m", .lo = r->lo, .hi = r->hi } };
     const int64_t typical[2] = { r->typical, r->typical };
     ir_general general;
     rt_target target;
@@ -263,7 +263,9 @@ START_TEST(sizes)
 
     ck_assert(opjit_rt_target_parse(TARGET, &target, &error) == OPJIT_OK);
     maker m = { r, { .target = &target, .general = true } };
-    const opjit_status status = opjit_ir_general_find(dims, typical, r->dims, make_sample, &m, &general, &error);
+    ir_cut cut;
+    const opjit_status status =
+        opjit_ir_general_find(dims, typical, r->dims, make_sample, &m, &general, &cut, &error);
     ck_assert_msg(status == OPJIT_OK, "%s: %s", r->name, error.message);
     ck_assert_msg(opjit_ir_run_passes(&general.f, &m.env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
     const int64_t most[2] = { r->hi, r->hi };

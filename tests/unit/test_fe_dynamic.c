@@ -109,6 +109,35 @@ static void running(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", opjit_graph_cumulative_sum(g, INPUT("x", 4, n), 1, 0));
 }
 
+/* Attention of one query, and of all. */
+static opjit_tensor attend(opjit_graph *g, opjit_tensor scores, uint32_t n)
+{
+    return opjit_graph_matrix_multiply(g, opjit_graph_softmax(g, scores, 2), INPUT("v", 2, n, 32), 0, 0);
+}
+static void decode(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor q = INPUT("q", 2, 1, 32), k = INPUT("k", 2, n, 32);
+    opjit_graph_output(g, "y", attend(g, opjit_graph_matrix_multiply(g, q, k, 0, 1), n));
+}
+static void prefill(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor q = INPUT("q", 2, n, 32), k = INPUT("k", 2, n, 32);
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, q, k, 0, 1);
+    opjit_graph_output(g, "y", attend(g, opjit_graph_fill_band(g, scores, -INFINITY, 1, INT32_MAX), n));
+}
+static void longer(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, INPUT("x", 2, n), 1));
+}
+static void queries_by_keys(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const opjit_tensor q = INPUT("q", 2, m, 32), k = INPUT("k", 2, n, 32);
+    opjit_graph_output(g, "y", attend(g, opjit_graph_matrix_multiply(g, q, k, 0, 1), n));
+}
+
 typedef struct subject {
     const char *name;
     void (*build)(opjit_graph *g, uint32_t n, uint32_t m);
@@ -224,7 +253,8 @@ static void check_guards(const memory *m, const char *name)
 static void check_size(const subject *s, const opjit_kernel *const *kernels, uint32_t count, const uint64_t *dims)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    const bool interpreted = count == 1 || (dims[0] <= INTERPRETED_MOST && dims[1] <= INTERPRETED_MOST);
+    const bool small = dims[0] <= INTERPRETED_MOST && (s->dims < 2 || dims[1] <= INTERPRETED_MOST);
+    const bool interpreted = count == 1 || small || (s->build == means && dims[0] % 2 == 0);
     opjit_graph *const g = build(s, dims);
     opjit_kernel *fixed;
     memory expected, given;
@@ -272,16 +302,86 @@ START_TEST(sizes)
 }
 END_TEST
 
-static void joined_the_other_way(opjit_graph *g, uint32_t n, uint32_t m)
-{
-    joined(g, m, n);
-}
-
 static void far_band(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
     opjit_graph_output(g, "y", opjit_graph_fill_band(g, INPUT("x", 4, n), -1.0f, 600, 700));
 }
+
+/* Sizes whose loops or sums are of several kinds: one kernel has functions for each. */
+static const subject of_ranges[] = {
+    { "long softmax", longer, 1, 70000, 512 },       { "long means", means, 1, 70000, 700 },
+    { "attention of one", decode, 1, 4096, 300 },    { "attention", prefill, 1, 600, 100 },
+    { "few rows", product, 1, 4096, 4 },             { "terms", product_of_terms, 1, 4096, 60 },
+    { "queries by keys", queries_by_keys, 2, 600, 150 },
+};
+
+START_TEST(sizes_in_ranges)
+{
+    static const uint32_t edges[] = { 1,    2,    15,   16,   17,    64,    65,    256,  257,
+                                      600,  4095, 4096, 4097, 8192,  12288, 65521, 65537, 70000 };
+    const subject *s = &of_ranges[_i];
+    opjit_kernel *kernels[3] = { compile(s, OPJIT_COMPILE_INTERPRET, OPJIT_LEVEL_QUICK) };
+    uint32_t count = 1;
+
+    if (opjit_context_warm(context, &error) == OPJIT_OK) {
+        kernels[count++] = compile(s, 0, OPJIT_LEVEL_QUICK);
+        kernels[count++] = compile(s, 0, OPJIT_LEVEL_PEAK);
+    }
+    for (uint32_t i = 0, seed = 1; i < 40; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const uint32_t most = i % 2 == 0 ? s->hi : (s->hi < 300 ? s->hi : 300);
+        const uint64_t n = i < sizeof edges / sizeof *edges ? edges[i] : 1 + (seed >> 8) % most;
+        const uint64_t dims[2] = { n, 1 + (seed >> 4) % s->hi };
+        if (n <= s->hi)
+            check_size(s, (const opjit_kernel *const *)kernels, count, dims);
+    }
+    for (uint32_t k = 0; k < count; k++)
+        opjit_kernel_release(kernels[k]);
+}
+END_TEST
+
+/* Ranges are in the image, so whoever loads it has them. */
+START_TEST(images_with_ranges)
+{
+    const subject *s = &of_ranges[0];
+    const void *image;
+    uint64_t bytes;
+    opjit_kernel *loaded;
+
+    if (opjit_context_warm(context, &error) != OPJIT_OK)
+        return;
+    opjit_kernel *const made = compile(s, 0, OPJIT_LEVEL_QUICK);
+    ck_assert_msg(opjit_kernel_get_image(made, &image, &bytes, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_kernel_load(context, image, bytes, NULL, 0, &loaded, &error) == OPJIT_OK, "%s", error.message);
+    const opjit_kernel *const list[] = { loaded, loaded };
+    for (uint64_t n = 200; n < s->hi; n *= 4)
+        check_size(s, list, 2, (const uint64_t[]){ n, 0 });
+    opjit_kernel_release(loaded);
+    opjit_kernel_release(made);
+}
+END_TEST
+
+/* Masks that hide a band have as many kinds as it is wide: no bounded number of functions has them all. */
+START_TEST(too_many_ranges)
+{
+    static const subject s = { "far band", far_band, 1, 2000, 100 };
+    const opjit_dim dim = { "n", 1, s.hi, s.typical };
+    description d = { .s = &s };
+    opjit_kernel *kernel;
+    const opjit_status status = opjit_compile_dynamic(context, &dim, 1, describe, &d, NULL, &kernel, &error);
+
+    opjit_graph_destroy(d.graph);
+    ck_assert(status == OPJIT_UNSUPPORTED || status == OPJIT_UNAVAILABLE);
+    ck_assert(d.calls < 1000);
+}
+END_TEST
+
+static void joined_the_other_way(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    joined(g, m, n);
+}
+
 static void sums_of_columns(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -355,6 +455,9 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, sizes, 0, sizeof subjects / sizeof subjects[0]);
+    tcase_add_loop_test(tcase, sizes_in_ranges, 0, sizeof of_ranges / sizeof of_ranges[0]);
+    tcase_add_test(tcase, images_with_ranges);
+    tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
     suite_add_tcase(suite, tcase);

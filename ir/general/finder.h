@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finder.h - what finding the samples of a generalization and having it proven share. */
+#ifndef OPJIT_IR_GENERAL_FINDER_H
+#define OPJIT_IR_GENERAL_FINDER_H
+
+#include "ir/general/witness.h"
+
+enum { CANDIDATES = 14 };
+
+typedef struct candidate {
+    ir_func f; /* a zeroed one: the graph can't have these sizes */
+    ir_definition definition;
+    int64_t values[OPJIT_MAX_DIMS];
+    uint64_t shape;
+    bool made;
+} candidate;
+
+typedef struct finder {
+    const ir_dim *dims;
+    const int64_t *typical;
+    uint32_t dim_count;
+    ir_sample_fn make;
+    void *user;
+    candidate candidates[CANDIDATES];
+    uint64_t groups[CANDIDATES]; /* shapes, */
+    uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
+    uint32_t group_count;
+} finder;
+
+/* A generalization, and what it was made of. */
+typedef struct trial {
+    const finder *x;
+    const ir_general *general;
+    const ir_samples *samples;
+    const ir_definition *definitions[IR_SAMPLES];
+    int64_t refused[OPJIT_MAX_DIMS]; /* the sizes that there is no proof for */
+    uint64_t most_work; /* elements and terms that are interpreted to ask a witness */
+} trial;
+
+static inline int64_t within(const ir_dim *dim, int64_t size)
+{
+    return size < dim->lo ? dim->lo : size > dim->hi ? dim->hi : size;
+}
+
+/* Whether there is no more to try, whatever was refused. */
+static inline bool is_over(opjit_status status)
+{
+    return status == OPJIT_OUT_OF_MEMORY || status == OPJIT_CANCELLED;
+}
+
+/* --- find.c ------------------------------------------------------------------------------------------------------- */
+bool opjit_ir_is_prime(int64_t n);
+/* A hash of everything but numbers. */
+uint64_t opjit_ir_shape(const ir_func *f);
+/* Makes the function for the candidate's values, its definition and its shape. */
+opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error *error);
+void opjit_ir_candidate_free(candidate *c);
+/* Gives the status on with its own message, in place of a refusal's. */
+opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error);
+
+/* --- prove.c ------------------------------------------------------------------------------------------------------ */
+/* Proves instances, and asks witnesses.  UNSUPPORTED: t->refused are sizes that it is wrong for, or may be. */
+opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error);
+/* For these sizes alone; with_loops: those of primes, as samples have them, are compared, too. */
+opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error);
+opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error);
+
+/* --- cut.c -------------------------------------------------------------------------------------------------------- */
+/* Where the sizes end that the trial is right for, on the way from typical ones to those that were refused. */
+opjit_status opjit_ir_trial_cut(trial *t, ir_cut *out);
+/* Where candidates begin to have other loops than the one for typical sizes. */
+opjit_status opjit_ir_finder_cut(const finder *x, ir_cut *out);
+
+#endif

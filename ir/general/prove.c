@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prove.c - whether a generalization is right: the verifier proves its instances at many sizes, and the graph's
+ * definition and loops at others, the witnesses, have to be what it says (witness.c). */
+#include "ir/general/finder.h"
+
+#include <string.h>
+
+enum {
+    SMALL = 18,   /* sizes of which each is proven, from the least one on */
+    CHECKED = 64, /* of a dimension */
+    WITNESSES = 24,
+    MOST_WORK = 400000
+};
+
+/* Remembers these sizes, and gives the status on. */
+static opjit_status refused(trial *t, const int64_t *values, opjit_status status)
+{
+    if (is_over(status))
+        return status;
+    memcpy(t->refused, values, sizeof t->refused);
+    return OPJIT_UNSUPPORTED;
+}
+
+/* --- proofs ------------------------------------------------------------------------------------------------------- */
+
+/* Sizes that are proven: the least ones, powers of two and what is beside them, the typical one, the largest ones. */
+static uint32_t sizes_to_check(const ir_dim *dim, int64_t typical, int64_t out[static CHECKED])
+{
+    uint32_t count = 0;
+
+    for (int64_t n = dim->lo; n < dim->lo + SMALL; n++)
+        out[count++] = within(dim, n);
+    for (int64_t n = 32; n <= dim->hi && count + 6 < CHECKED; n *= n < 1024 ? 2 : 4) {
+        out[count++] = within(dim, n - 1);
+        out[count++] = within(dim, n);
+        out[count++] = within(dim, n + 1);
+    }
+    out[count++] = within(dim, typical);
+    out[count++] = within(dim, dim->hi - 1);
+    out[count++] = dim->hi;
+    return count;
+}
+
+opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error)
+{
+    ir_func instance;
+    uint32_t unproven = 0;
+    opjit_status status = opjit_ir_general_instance(t->general, values, &instance, error);
+
+    if (status != OPJIT_OK)
+        return refused(t, values, status);
+    instance.phase = IR_SPLIT; /* a let that nothing reads for these sizes is no fault */
+    status = opjit_ir_count_unproven(&instance, &unproven, error);
+    opjit_ir_free(&instance);
+    if (status == OPJIT_OK && unproven != 0)
+        status = opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                 "{!kernel}{!dims}no proof that one kernel serves sizes of %lld as well as others",
+                                 (long long)values[0]);
+    return status == OPJIT_OK ? OPJIT_OK : refused(t, values, status);
+}
+
+static opjit_status prove(trial *t, opjit_error *error)
+{
+    const finder *x = t->x;
+    int64_t sizes[OPJIT_MAX_DIMS][CHECKED], last[OPJIT_MAX_DIMS] = { 0 };
+    uint32_t counts[OPJIT_MAX_DIMS], most = 0;
+
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        counts[d] = sizes_to_check(&x->dims[d], x->typical[d], sizes[d]);
+        most = counts[d] > most ? counts[d] : most;
+    }
+    for (uint32_t turn = 0; turn < x->dim_count; turn++) /* all in step; then each against the others' order */
+        for (uint32_t i = 0; i < most; i++) {
+            int64_t values[OPJIT_MAX_DIMS] = { 0 };
+            for (uint32_t d = 0; d < x->dim_count; d++)
+                values[d] = sizes[d][(turn == 0 || turn == d ? i : counts[d] - 1 - i % counts[d]) % counts[d]];
+            if (memcmp(values, last, sizeof values) != 0)
+                TRY(opjit_ir_trial_prove_at(t, values, error));
+            memcpy(last, values, sizeof last);
+        }
+    return OPJIT_OK;
+}
+
+/* --- witnesses ---------------------------------------------------------------------------------------------------- */
+
+/* Both ends, the largest prime, what is beside the least size, the typical one, and primes between, four times as large
+ * each time. */
+static uint32_t witnesses(const ir_dim *dim, int64_t typical, int64_t out[static WITNESSES])
+{
+    uint32_t count = 0;
+
+    out[count++] = dim->hi;
+    for (int64_t n = dim->hi; n > dim->lo && count < 2; n--)
+        if (opjit_ir_is_prime(n))
+            out[count++] = n;
+    out[count++] = dim->lo;
+    out[count++] = within(dim, dim->lo + 1);
+    out[count++] = typical;
+    for (int64_t n = 5; n < dim->hi && count < WITNESSES; n *= 4) {
+        int64_t prime = n;
+        while (!opjit_ir_is_prime(prime))
+            prime++;
+        if (prime > dim->lo && prime < dim->hi)
+            out[count++] = prime;
+    }
+    return count;
+}
+
+static bool are_primes(const finder *x, const int64_t *values)
+{
+    bool primes = true;
+    for (uint32_t d = 0; d < x->dim_count; d++)
+        primes = primes && (opjit_ir_is_prime(values[d]) || values[d] == x->typical[d]);
+    return primes;
+}
+
+opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error)
+{
+    const finder *x = t->x;
+    const bool primes = with_loops && are_primes(x, values);
+    ir_func value, loops;
+    bool same = false;
+
+    TRY(x->make(x->user, values, &value, primes ? &loops : NULL, error));
+    const bool same_loops = !primes || opjit_ir_shape(&loops) == opjit_ir_shape(t->samples->functions[0]);
+    const opjit_status status =
+        opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, same_loops,
+                         t->most_work, &same, error);
+    opjit_ir_free(&value);
+    if (primes)
+        opjit_ir_free(&loops);
+    if (status != OPJIT_OK || same)
+        return status;
+    return refused(t, values,
+                   opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{!kernel}{!dims}sizes of %lld have another kernel than those around %lld; give "
+                                   "narrower bounds",
+                                   (long long)values[0], (long long)x->typical[0]));
+}
+
+/* All dimensions in step, and each alone beside the typical sizes of the others. */
+static opjit_status ask_all(trial *t, opjit_error *error)
+{
+    const finder *x = t->x;
+    int64_t sizes[OPJIT_MAX_DIMS][WITNESSES], values[OPJIT_MAX_DIMS] = { 0 };
+    uint32_t counts[OPJIT_MAX_DIMS], most = 0;
+
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        counts[d] = witnesses(&x->dims[d], x->typical[d], sizes[d]);
+        most = counts[d] > most ? counts[d] : most;
+    }
+    for (uint32_t i = 0; i < most; i++) {
+        for (uint32_t d = 0; d < x->dim_count; d++)
+            values[d] = sizes[d][i % counts[d]];
+        TRY(opjit_ir_trial_ask(t, values, true, error));
+    }
+    for (uint32_t d = 0; d < x->dim_count && x->dim_count > 1; d++) {
+        memcpy(values, x->typical, x->dim_count * sizeof *values);
+        for (uint32_t i = 0; i < counts[d]; i++) {
+            values[d] = sizes[d][i];
+            TRY(opjit_ir_trial_ask(t, values, true, error));
+        }
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
+{
+    t->most_work = MOST_WORK;
+    TRY(prove(t, error));
+    return ask_all(t, error);
+}
