@@ -373,6 +373,8 @@ opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_com
 /* A graph that is being built, as it is now: its description, which it owns, and how that is to be asked for
  * (graph/build_desc.c). */
 opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);
+/* Takes its outputs away, so that others can be asked for; its tensors stay. */
+void opjit_fe_built_drop_outputs(opjit_graph *graph);
 /* CANCELLED, and a message. */
 opjit_status opjit_fe_cancelled(opjit_error *error);
 static inline bool fe_is_cancelled(const fe_options *options)

@@ -156,7 +156,7 @@ static opjit_status add_onnx(compiler *c, cli_onnx *m)
     const uint32_t index = opjit_artifact_count(c->artifact);
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
     const DML_GRAPH_DESC *desc;
-    TRY(opjit_cli_onnx_open(c->options, m->path, c->context, m));
+    TRY(opjit_cli_onnx_open(c->options, m->path, c->context, false, m));
     if (m->range_count != 0)
         return opjit_rt_error_set(&m->error, OPJIT_UNSUPPORTED,
                                   "--dim %.80s=%llu..%llu: what is compiled ahead of time has one size, --dim %.80s=N",

@@ -297,7 +297,7 @@ static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_byt
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     passes p = { .out = out };
     const DML_GRAPH_DESC *desc;
-    TRY(opjit_cli_onnx_open(options, options->arguments[0], NULL, m));
+    TRY(opjit_cli_onnx_open(options, options->arguments[0], NULL, true, m));
     TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
     opjit_rt_bytes_printf(out, "model of %u operators\n", desc->NodeCount);
     opjit_cli_onnx_put_dims(m, out);

@@ -136,8 +136,9 @@ static opjit_status read_file(cli_onnx *m, const char *text)
 }
 
 /* The elements that a model is told of its inputs' files, as far as they are few: integers of at most one dimension,
- * which are sizes, rates and switches; all integers; floats, too. */
-typedef enum told { TOLD_NUMBERS, TOLD_INTEGERS, TOLD_ALL } told;
+ * which are sizes, rates and switches; all integers; floats, too.  Or those numbers, and all else as what one call
+ * alone brings. */
+typedef enum told { TOLD_NUMBERS, TOLD_INTEGERS, TOLD_ALL, TOLD_CALL } told;
 
 static told least_told(const npy_array *a)
 {
@@ -147,8 +148,13 @@ static told least_told(const npy_array *a)
 /* What the model is told of a file: its sizes, and perhaps its elements. */
 static opjit_status describe(cli_onnx *m, const cli_onnx_file *f, told elements, opjit_model_input *out)
 {
-    *out = (opjit_model_input){ f->name, f->array.shape, NULL, 0, f->array.rank, f->array.dtype };
-    if (elements >= least_told(&f->array) && f->array.elements <= CONSTANT_ELEMENTS) {
+    const bool is_few = f->array.elements <= CONSTANT_ELEMENTS;
+    *out = (opjit_model_input){ f->name, f->array.shape, NULL, 0, f->array.rank, f->array.dtype, 0, 0 };
+    if (elements == TOLD_CALL && !(is_few && least_told(&f->array) == TOLD_NUMBERS)) {
+        out->flags = OPJIT_MODEL_INPUT_OF_CALL;
+        out->value = f->bytes.data + f->array.data_offset;
+        out->bytes = f->bytes.size - f->array.data_offset;
+    } else if (elements >= least_told(&f->array) && is_few) {
         out->bytes = f->bytes.size - f->array.data_offset;
         out->value = opjit_rt_arena_copy(&m->arena, f->bytes.data + f->array.data_offset, out->bytes, 1);
         if (out->value == NULL)
@@ -194,10 +200,39 @@ static opjit_status open_dynamic(cli_onnx *m, opjit_model_options *options, opji
     return status;
 }
 
-opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_context *context, cli_onnx *m)
+static opjit_compile_options compile_options(const cli_options *o)
+{
+    opjit_compile_options options = opjit_cli_compile_options(o);
+    if (!opjit_cli_has_codegen())
+        options.flags |= OPJIT_COMPILE_INTERPRET;
+    return options;
+}
+
+/* A model that has to know more than that, such as how long a sound is that it makes, is read for the files' elements
+ * alone. */
+static opjit_status open_for_call(const cli_options *o, cli_onnx *m, opjit_model_options *options,
+                                  opjit_model_input *inputs)
+{
+    opjit_compile_options compile = compile_options(o);
+    opjit_pool *pool;
+    for (uint32_t i = 0; i < m->file_count; i++)
+        TRY(describe(m, &m->files[i], TOLD_CALL, &inputs[i]));
+    TRY(opjit_pool_create(NULL, 0, &pool, &m->error)); /* as many threads as there are cores */
+    compile.executor = opjit_pool_executor(pool);
+    options->computing = &compile;
+    const opjit_status status = opjit_model_open(m->context, m->path, options, &m->model, &m->error);
+    options->computing = NULL;
+    opjit_pool_destroy(pool);
+    return status;
+}
+
+opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_context *context, bool one_call,
+                                 cli_onnx *m)
 {
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
-    *m = (cli_onnx){ .path = path, .context = context, .borrows_context = context != NULL };
+    *m = (cli_onnx){
+        .path = path, .context = context, .borrows_context = context != NULL
+    };
     opjit_rt_arena_init(&m->arena, &opjit_rt_default_allocator);
     if (context == NULL)
         TRY(opjit_cli_context(o, &m->context, &m->error));
@@ -214,7 +249,9 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
         TRY(read_shape(m, o->shapes[i], &inputs[o->input_count + i]));
     options.inputs = inputs;
     options.input_count = o->input_count + o->shape_count;
-    const opjit_status status = open_dynamic(m, &options, inputs);
+    opjit_status status = open_dynamic(m, &options, inputs);
+    if (status == OPJIT_UNSUPPORTED && one_call && m->range_count == 0 && m->file_count != 0)
+        status = open_for_call(o, m, &options, inputs);
     m->read_ms = (measure_now_ns() - begin) / 1e6;
     return status == OPJIT_UNSUPPORTED ? add_hint(m) : status;
 }
@@ -254,9 +291,9 @@ static opjit_status watch(void *user, uint64_t extent, uint64_t grain,
 
 opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
 {
-    opjit_compile_options options = opjit_cli_compile_options(o);
-    if (!opjit_cli_has_codegen())
-        options.flags |= OPJIT_COMPILE_INTERPRET;
+    opjit_compile_options options = compile_options(o);
+    if (m->is_empty)
+        return OPJIT_OK;
     const double begin = measure_now_ns();
     opjit_pool *pool;
     TRY(opjit_pool_create(NULL, 0, &pool, &m->error)); /* as many threads as there are cores */
@@ -341,12 +378,14 @@ opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
     m->allocated = ARENA_ARRAY(&m->arena, void *, (size_t)inputs + outputs + 1);
     if (m->bindings == NULL || m->allocated == NULL)
         return opjit_rt_no_memory(&m->error);
+    m->is_empty = true;
     for (uint32_t i = 0; i < inputs + outputs; i++) {
         opjit_model_port port = OPJIT_MODEL_PORT_INIT;
         TRY(i < inputs ? opjit_model_get_input(m->model, i, &port, &m->error)
                        : opjit_model_get_output(m->model, i - inputs, &port, &m->error));
         if (port.binding < 0)
             continue;
+        m->is_empty = m->is_empty && i < inputs;
         m->binding_count++;
         TRY(i < inputs ? bind_input(m, &port, fill) : allocate(m, &port));
     }

@@ -33,6 +33,7 @@ typedef struct cli_onnx {
     opjit_binding *bindings; /* inputs, then outputs; owned: allocated[] */
     void **allocated;
     uint32_t binding_count;
+    bool is_empty; /* no output has elements: there is nothing to call */
     double read_ms, compile_ms;
     opjit_error error;
 } cli_onnx;
@@ -40,8 +41,9 @@ typedef struct cli_onnx {
 /* Whether the path is an .onnx model's. */
 bool opjit_cli_is_onnx(const char *path);
 /* Reads the model with the sizes and inputs that the options say, into *out, which is to be closed in any case.
- * context NULL: one of its own. */
-opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, opjit_context *context, cli_onnx *out);
+ * context NULL: one of its own.  one_call: the kernel may be for these inputs' values alone. */
+opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, opjit_context *context, bool one_call,
+                                 cli_onnx *out);
 /* Compiles it. */
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
 /* Memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or (fill) small numbers. */

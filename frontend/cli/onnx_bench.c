@@ -31,6 +31,14 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What the model was read with is computed anew, as it would be for other inputs. */
+static opjit_status call_model(cli_onnx *m, const opjit_call *call)
+{
+    if (opjit_model_computed_count(m->model) != 0)
+        TRY(opjit_model_compute(m->model, &m->error));
+    return opjit_kernel_call(m->kernel, call, &m->error);
+}
+
 static opjit_status time_calls(cli_onnx *m, const opjit_executor *executor, bool quick, timing *out)
 {
     opjit_call call = opjit_cli_onnx_call(m);
@@ -47,12 +55,12 @@ static opjit_status time_calls(cli_onnx *m, const opjit_executor *executor, bool
     call.workspace = (opjit_binding){ workspace, bytes };
     opjit_status status = OPJIT_OK;
     double begin = measure_now_ns(), total = 0;
-    status = opjit_kernel_call(m->kernel, &call, &m->error);
+    status = call_model(m, &call);
     out->first_ms = (measure_now_ns() - begin) / 1e6;
     const double most = quick ? CALLS_MS / 10 : CALLS_MS;
     while (status == OPJIT_OK && out->calls < CALLS_MOST && (out->calls < CALLS_LEAST || total < most)) {
         begin = measure_now_ns();
-        status = opjit_kernel_call(m->kernel, &call, &m->error);
+        status = call_model(m, &call);
         samples[out->calls] = (measure_now_ns() - begin) / 1e6;
         total += samples[out->calls++];
     }
@@ -105,8 +113,8 @@ static void put_json(const cli_onnx *m, const timing *t)
         printf(": %" PRIu64 "%s", m->dims[i], i + 1 == m->range_count ? " }, " : "");
     }
     printf("\"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
-           "\"calls\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
-           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, t->peak_bytes);
+           "\"calls\": %" PRIu32 ", \"computed\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
+           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, opjit_model_computed_count(m->model), t->peak_bytes);
     for (uint32_t i = 0; i < t->step_count; i++) {
         printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f", i == 0 ? "" : ",",
                t->steps[i].step, t->steps[i].extent, (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3);
@@ -132,6 +140,9 @@ static void put_text(const cli_onnx *m, timing *t)
     printf("read %.2f ms, compile %.2f ms, first result %.2f ms after that\n", m->read_ms, m->compile_ms, t->first_ms);
     printf("run %.3f ms, the median of %" PRIu32 " calls; peak memory %.1f MiB\n", t->run_ms, t->calls,
            t->peak_bytes / 1048576);
+    if (opjit_model_computed_count(m->model) != 0)
+        printf("%" PRIu32 " values that the model has to know are computed in each call, by kernels of their own\n",
+               opjit_model_computed_count(m->model));
     qsort(t->steps, t->step_count, sizeof *t->steps, by_time);
     printf("%" PRIu32 " steps, the longest:\n", t->step_count);
     for (uint32_t i = 0; i < t->step_count && i < 12; i++)
@@ -158,9 +169,11 @@ int opjit_cli_bench_onnx(const cli_options *o)
     opjit_pool *pool = NULL;
     cli_options without_disk = *o; /* unless it is named, a disk cache would be measured in place of compiling */
     without_disk.no_cache = o->no_cache || !o->cache_named;
-    opjit_status status = opjit_cli_onnx_open(&without_disk, o->arguments[0], NULL, &m);
+    opjit_status status = opjit_cli_onnx_open(&without_disk, o->arguments[0], NULL, true, &m);
     if (status == OPJIT_OK)
         status = opjit_cli_onnx_bind(&m, true);
+    if (status == OPJIT_OK && m.is_empty)
+        status = opjit_rt_error_set(&m.error, OPJIT_UNSUPPORTED, "no output has elements: there is nothing to measure");
     if (status == OPJIT_OK)
         status = opjit_cli_onnx_compile(&without_disk, &m);
     if (status == OPJIT_OK)

@@ -20,6 +20,8 @@ static opjit_status call_model(const cli_options *o, cli_onnx *m)
 {
     opjit_call call = opjit_cli_onnx_call(m);
     opjit_pool *pool;
+    if (m->is_empty)
+        return OPJIT_OK;
     TRY(opjit_cli_pool(o, &pool, &m->error));
     call.executor = opjit_pool_executor(pool);
     const opjit_status status = o->recorder == NULL
@@ -93,15 +95,17 @@ static opjit_status write_output(cli_onnx *m, const char *folder, const opjit_mo
 
 static opjit_status give_outputs(const cli_options *o, cli_onnx *m)
 {
+    const opjit_binding none = { "", 0 }; /* of an output without elements */
     if (o->output_dir != NULL)
         (void)mkdir(o->output_dir, 0777); /* what is wrong with it, writing says */
     for (uint32_t i = 0; i < opjit_model_output_count(m->model); i++) {
         opjit_model_port port = OPJIT_MODEL_PORT_INIT;
         TRY(opjit_model_get_output(m->model, i, &port, &m->error));
+        const opjit_binding *const memory = port.binding < 0 ? &none : &m->bindings[port.binding];
         if (o->output_dir == NULL)
-            TRY(print_output(&port, &m->bindings[port.binding], &m->error));
+            TRY(print_output(&port, memory, &m->error));
         else
-            TRY(write_output(m, o->output_dir, &port, &m->bindings[port.binding]));
+            TRY(write_output(m, o->output_dir, &port, memory));
     }
     return OPJIT_OK;
 }
@@ -109,7 +113,7 @@ static opjit_status give_outputs(const cli_options *o, cli_onnx *m)
 int opjit_cli_run_onnx(const cli_options *o)
 {
     cli_onnx m;
-    opjit_status status = opjit_cli_onnx_open(o, o->arguments[0], NULL, &m);
+    opjit_status status = opjit_cli_onnx_open(o, o->arguments[0], NULL, true, &m);
     if (status == OPJIT_OK)
         status = opjit_cli_onnx_bind(&m, false);
     if (status == OPJIT_OK)

@@ -133,6 +133,12 @@ opjit_status opjit_fe_built(opjit_graph *g, const DML_GRAPH_DESC **out_desc, fe_
     return g->is_described ? OPJIT_OK : describe(g, error);
 }
 
+void opjit_fe_built_drop_outputs(opjit_graph *g)
+{
+    g->outputs.count = 0;
+    g->is_described = false;
+}
+
 opjit_status opjit_graph_get_desc(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, opjit_error *error)
 {
     const DML_GRAPH_DESC *desc;

@@ -87,6 +87,7 @@ struct onnx_import {
     const onnx_scope *makers; /* of the nodes that are being imported; see onnx_value.readers */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
+    struct onnx_computing *computing; /* of what has to be known from a call's inputs; NULL: nothing is (compute.c) */
     opjit_error *error;
 };
 
@@ -146,6 +147,15 @@ opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_
                                      uint32_t *out_count);
 /* The same for an input that has to be one number; *out stays where it is absent. */
 opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out);
+
+/* Makes a constant of a value that the call's inputs are known for, by a kernel that is called at once (compute.c).
+ * Without such inputs the value stays as it is. */
+opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v);
+/* The same for an input of the call; NULL is fine. */
+static inline opjit_status onnx_compute_input(onnx_import *m, const onnx_call *c, uint32_t i)
+{
+    return onnx_input(c, i) == NULL ? OPJIT_OK : opjit_onnx_compute(m, c->inputs[i]);
+}
 
 /* Whether the import goes on; an error of its graph becomes its own. */
 opjit_status opjit_onnx_status(onnx_import *m);

@@ -101,12 +101,15 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
             return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
                                    "{input} {\"" ONNX_NAME "\"}: a value of %llu bytes, must be %llu",
                                    ONNX_SHOW(p->name), (unsigned long long)given->bytes, (unsigned long long)bytes);
+    }
+    if (given != NULL && given->value != NULL && (given->flags & OPJIT_MODEL_INPUT_OF_CALL) == 0) {
         v.data = given->value;
     } else if (opjit_onnx_elements_of(&v) == 0) {
         v.data = ""; /* all of none */
     } else {
         v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
         in->binding = 0; /* found when the graph is whole */
+        opjit_onnx_bring(m, given);
     }
     return opjit_onnx_define(m, p->name, &v);
 }

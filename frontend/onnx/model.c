@@ -4,8 +4,8 @@
 
 enum { OPSET_MOST = 26 }; /* newest version of the default domain's operators that was read for this */
 
-static const rt_struct options_struct = { "opjit_model_options", { RT_SIZE_TO(opjit_model_options, folder) } };
-RT_STRUCT_ENDS_WITH(opjit_model_options, folder);
+static const rt_struct options_struct = { "opjit_model_options", { RT_SIZE_TO(opjit_model_options, folder), RT_SIZE_TO(opjit_model_options, computing) } };
+RT_STRUCT_ENDS_WITH(opjit_model_options, computing);
 static const rt_struct port_struct = { "opjit_model_port", { RT_SIZE_TO(opjit_model_port, reserved) } };
 RT_STRUCT_ENDS_WITH(opjit_model_port, reserved);
 static const rt_struct operator_struct = { "opjit_model_operator", { RT_SIZE_TO(opjit_model_operator, text) } };
@@ -20,9 +20,11 @@ static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_po
     if (v == NULL)
         return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT, "{output} {\"" ONNX_NAME "\"} is made by no node",
                                ONNX_SHOW(p->name));
-    const opjit_tensor tensor = opjit_onnx_tensor(m, v);
+    /* What is computed for one call may be nothing, such as boxes of an empty picture. */
+    const bool is_empty = m->computing != NULL && v->type < ONNX_SEQUENCE && opjit_onnx_elements_of(v) == 0;
+    const opjit_tensor tensor = is_empty ? (opjit_tensor){ 0, 0 } : opjit_onnx_tensor(m, v);
     *out = (onnx_model_port){
-        opjit_onnx_port_name(model, p->name, m->error), v->type, v->rank, { 0 }, (int32_t)model->output_count, NULL
+        opjit_onnx_port_name(model, p->name, m->error), v->type, v->rank, { 0 }, is_empty ? -1 : 0, NULL
     };
     memcpy(out->dims, v->dims, sizeof out->dims);
     model->output_count++;
@@ -30,21 +32,38 @@ static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_po
         opjit_rt_error_prefix(m->error, "output \"" ONNX_NAME "\"", ONNX_SHOW(p->name));
         return m->error->status;
     }
-    (void)opjit_graph_output(model->graph, out->name, tensor);
+    if (!is_empty)
+        (void)opjit_graph_output(model->graph, out->name, tensor);
     return opjit_graph_status(model->graph, m->error);
+}
+
+opjit_status opjit_onnx_find_read(opjit_graph *graph, rt_arena *arena, bool **out, uint32_t *out_count,
+                                  opjit_error *error)
+{
+    const DML_GRAPH_DESC *desc;
+    TRY(opjit_graph_get_desc(graph, &desc, error));
+    *out_count = desc->InputCount;
+    *out = ARENA_ARRAY(arena, bool, (size_t)desc->InputCount + 1);
+    if (*out == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < desc->InputEdgeCount; i++)
+        (*out)[((const DML_INPUT_GRAPH_EDGE_DESC *)desc->InputEdges[i].Desc)->GraphInputIndex] = true;
+    return OPJIT_OK;
 }
 
 /* Inputs that nothing reads have no binding: the kernel's others are counted, outputs follow them. */
 static opjit_status number_bindings(opjit_model *model, opjit_error *error)
 {
-    const DML_GRAPH_DESC *desc;
+    bool *is_read, is_empty = true;
+    uint32_t count;
     int32_t binding = 0;
-    TRY(opjit_graph_get_desc(model->graph, &desc, error));
-    bool *const is_read = ARENA_ARRAY(&model->arena, bool, (size_t)desc->InputCount + 1);
-    if (is_read == NULL)
-        return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < desc->InputEdgeCount; i++)
-        is_read[((const DML_INPUT_GRAPH_EDGE_DESC *)desc->InputEdges[i].Desc)->GraphInputIndex] = true;
+    for (uint32_t i = 0; i < model->output_count; i++)
+        is_empty = is_empty && model->outputs[i].binding < 0;
+    for (uint32_t i = 0; i < model->input_count && is_empty; i++)
+        model->inputs[i].binding = -1;
+    if (is_empty && model->output_count != 0)
+        return OPJIT_OK;
+    TRY(opjit_onnx_find_read(model->graph, &model->arena, &is_read, &count, error));
     for (uint32_t i = 0, k = 0; i < model->input_count; i++) {
         if (model->inputs[i].binding < 0)
             continue;
@@ -52,7 +71,7 @@ static opjit_status number_bindings(opjit_model *model, opjit_error *error)
         k++;
     }
     for (uint32_t i = 0; i < model->output_count; i++)
-        model->outputs[i].binding = binding++;
+        model->outputs[i].binding = model->outputs[i].binding < 0 ? -1 : binding++;
     return OPJIT_OK;
 }
 
@@ -65,10 +84,16 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     model->inputs = ARENA_ARRAY(&model->arena, onnx_model_port, (size_t)g->input_count + 1);
     model->outputs = ARENA_ARRAY(&model->arena, onnx_model_port, (size_t)g->output_count + 1);
     wire_bytes *const wanted = ARENA_ARRAY(&model->arena, wire_bytes, (size_t)g->output_count + 1);
+    model->computing.inputs = ARENA_ARRAY(&model->arena, onnx_brought, (size_t)g->input_count + 1);
     m->scope = opjit_onnx_scope(m, NULL);
-    if (model->inputs == NULL || model->outputs == NULL || wanted == NULL || m->scope == NULL)
+    if (model->inputs == NULL || model->outputs == NULL || wanted == NULL || model->computing.inputs == NULL ||
+        m->scope == NULL)
         return opjit_rt_no_memory(m->error);
     TRY(opjit_onnx_check_options(g, o, m->error));
+    for (uint32_t i = 0; i < o->input_count; i++)
+        if ((o->inputs[i].flags & OPJIT_MODEL_INPUT_OF_CALL) != 0 && sample == NULL)
+            m->computing = &model->computing;
+    model->computing.options = o->computing;
     TRY(opjit_onnx_initializers(m, g));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (opjit_onnx_lookup(m, g->inputs[i].name) == NULL) /* else an initializer has its elements */
@@ -180,6 +205,7 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     model->files.folder = model->options.folder;
     if (status == OPJIT_OK)
         status = read_model(model, &model->options, NULL, error);
+    model->options.computing = NULL; /* the caller's */
     if (status != OPJIT_OK) {
         opjit_model_close(model);
         return status;
@@ -214,6 +240,8 @@ void opjit_model_close(opjit_model *model)
         s->samples = NULL;
         opjit_model_close(s);
     }
+    for (const onnx_computed *c = model->computing.first; c != NULL; c = c->next)
+        opjit_kernel_release(c->kernel);
     opjit_graph_destroy(model->graph);
     opjit_onnx_files_close(&model->files);
     opjit_onnx_unmap(model->file);

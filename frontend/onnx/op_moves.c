@@ -233,6 +233,8 @@ opjit_status opjit_onnx_gather_nd(onnx_import *m, onnx_call *c)
         dims[d] = at->dims[d];
     for (uint32_t d = 0; d < rank - (at->rank - 1); d++)
         dims[at->rank - 1 + d] = x->dims[(uint32_t)batch + length + d];
+    if (opjit_onnx_elements_of(at) == 0)
+        return opjit_onnx_give_nothing(m, c, 0, x->type, rank, dims);
     /* Tensors of one rank, with ones before: output and inputs alike. */
     const uint32_t all = whole > rank ? whole : rank;
     opjit_tensor inputs[2];

@@ -40,7 +40,7 @@ opjit_status opjit_onnx_compress(onnx_import *m, onnx_call *c)
 
 /* --- boxes -------------------------------------------------------------------------------------------------------- */
 
-#define MOST_PAIRS (UINT64_C(1) << 26) /* of boxes that are compared */
+#define MOST_PAIRS (UINT64_C(1) << 28) /* of boxes that are compared */
 
 /* What NonMaxSuppression is asked for. */
 typedef struct suppression {

@@ -46,6 +46,10 @@ typedef struct opjit_model_input {
     uint32_t rank;         /* numbers in sizes; a scalar has none */
     DML_TENSOR_DATA_TYPE dtype; /* of value and of what will be bound: refused where the model has another one; UNKNOWN:
                               it is not checked */
+    uint32_t flags;        /* 0, or: */
+#define OPJIT_MODEL_INPUT_OF_CALL 1u /* value is what the call brings: the input stays one.  What of the model has to be
+                              known, such as a length that it predicts, is computed from it while the model is read */
+    uint32_t reserved;     /* 0 */
 } opjit_model_input;
 
 /* Copied, except values, which the caller keeps until the model is closed.  Since 0.1. */
@@ -57,8 +61,10 @@ typedef struct opjit_model_options {
     uint32_t dim_count, input_count; /* of these arrays */
     const char *folder;              /* of the files that the model names; NULL: the one that it lies in, or none for
                                         opjit_model_read.  Files outside of it are refused */
+    const opjit_compile_options *computing; /* how kernels are compiled that compute what has to be known; NULL: by
+                                        default.  Read by opjit_model_open alone */
 } opjit_model_options;
-#define OPJIT_MODEL_OPTIONS_INIT { sizeof(opjit_model_options), 0, NULL, NULL, 0, 0, NULL }
+#define OPJIT_MODEL_OPTIONS_INIT { sizeof(opjit_model_options), 0, NULL, NULL, 0, 0, NULL, NULL }
 
 /* Reads the .onnx file at path into *out_model; the caller closes it, before the context is destroyed.
  * Errors: UNAVAILABLE (no such file), CORRUPT (no .onnx file, or a damaged one), UNSUPPORTED (an operator, an
@@ -81,7 +87,8 @@ typedef struct opjit_model_port {
     const char *name;     /* the model's */
     uint64_t sizes[8];    /* of its dimensions, the outermost first */
     uint32_t rank;        /* 0: a scalar */
-    int32_t binding;      /* opjit_call.bindings' index in a kernel of the model; -1: a constant, or read by nothing */
+    int32_t binding;      /* opjit_call.bindings' index in a kernel of the model; -1: a constant, or read by nothing; of an
+                             output: it has no elements, which OPJIT_MODEL_INPUT_OF_CALL alone allows */
     uint32_t is_bool;     /* 1: the model's type is bool */
     uint32_t reserved;    /* 0 */
 } opjit_model_port;
@@ -104,6 +111,13 @@ OPJIT_API opjit_graph *opjit_model_graph(opjit_model *model);
  * Errors: as of opjit_graph_compile. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile(opjit_model *model, const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
+
+/* How many values of the model were computed while it was read, from inputs that are OPJIT_MODEL_INPUT_OF_CALL: the
+ * model's kernel is for such inputs alone of which these values are the same; 0 for NULL. [any thread, 0.1] */
+OPJIT_API uint32_t opjit_model_computed_count(const opjit_model *model);
+/* Computes them again, from what is now where the inputs' values are.  UNSUPPORTED: another value came out, so that the
+ * kernel is not for these inputs, and the model has to be read anew. [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compute(opjit_model *model, opjit_error *error);
 
 /* The size that a dimension has which the model's inputs call by this name, in *out_size, which is 0 on failure.
  * INVALID_ARGUMENT: no input has one. [any thread, 0.1] */

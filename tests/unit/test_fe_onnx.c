@@ -195,7 +195,7 @@ START_TEST(value_of_an_input)
     put_message(&g, 12, port("y", FLOAT, "a b"));
     rt_bytes file = model_of(g);
     const int64_t sizes[2] = { 3, 2 };
-    const opjit_model_input given = { "sizes", NULL, sizes, sizeof sizes, 0, DML_TENSOR_DATA_TYPE_INT64 };
+    const opjit_model_input given = { "sizes", NULL, sizes, sizeof sizes, 0, DML_TENSOR_DATA_TYPE_INT64, 0, 0 };
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
     opjit_model_port p = OPJIT_MODEL_PORT_INIT;
     opjit_model *model;
@@ -213,6 +213,54 @@ START_TEST(value_of_an_input)
     ck_assert_int_eq(p.binding, -1);
     ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
     ck_assert_uint_eq(p.sizes[0], 3);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
+/* What has to be known is computed from the values that a call brings, and again for others. */
+START_TEST(value_of_a_call)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Add", "x", "x", "twice"));
+    put_message(&g, 1, node("NonZero", "twice", NULL, "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", INT64, "a b"));
+    rt_bytes file = model_of(g);
+    float x[6] = { 0, 3, 0, 0, -1, 2 };
+    const opjit_model_input given = {
+        "x", NULL, x, sizeof x, 0, DML_TENSOR_DATA_TYPE_FLOAT32, OPJIT_MODEL_INPUT_OF_CALL, 0
+    };
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_model *model;
+    opjit_error error;
+
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    options.computing = &compile;
+    options.inputs = &given;
+    options.input_count = 1;
+    ck_assert_uint_eq(opjit_model_computed_count(NULL), 0);
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_uint_eq(opjit_model_computed_count(model), 1);
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_uint_eq(p.sizes[1], 3);
+    x[1] = x[5];
+    ck_assert_int_eq(opjit_model_compute(model, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "a value that the model was read with is another for these inputs");
+    x[1] = 3;
+    ck_assert_int_eq(opjit_model_compute(model, &error), OPJIT_OK);
+    opjit_model_close(model);
+    memset(x, 0, sizeof x); /* none is not 0: an output of nothing, and nothing to call */
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_uint_eq(p.sizes[1], 0);
+    ck_assert_int_eq(p.binding, -1);
+    ck_assert_int_eq(opjit_model_get_input(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_int_eq(p.binding, -1);
     opjit_model_close(model);
     opjit_rt_bytes_free(&file);
 }
@@ -630,6 +678,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
+    tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
     tcase_add_test(t, scaled_weights_anywhere);
