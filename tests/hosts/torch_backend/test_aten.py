@@ -60,6 +60,13 @@ class Pointwise(Case):
         self.over(torch.logical_not, dtypes=(torch.float32, torch.int64, torch.bool))
         self.over(torch.bitwise_not, dtypes=(torch.bool,))
 
+    def test_gelu(self):
+        """As near as PyTorch's own everywhere, and x or 0 far from 0."""
+        x = torch.cat([torch.linspace(-9, 9, 200001), torch.tensor([1e3, 3e38, -1e3, -3e38, -0.0, 1e-30])])
+        y, want = kernels_of(F.gelu, x)(x), F.gelu(x.double())
+        self.assertLess((y - want)[:200001].abs().max(), 2e-6)
+        self.assertEqual(y[-6:].tolist(), [1000.0, x[-5].item(), 0.0, 0.0, 0.0, (x[-1] / 2).item()])
+
     def test_binary(self):
         for f in (torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum, torch.eq, torch.ne, torch.lt, torch.gt,
                   torch.le, torch.ge):
@@ -236,6 +243,8 @@ class Axes(Case):
             self.check(lambda a, b: a @ b.t(), a, b.t().contiguous())
             self.check(lambda c, a, b: torch.addmm(c, a, b), c, a, b)
             self.check(lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2), c, a, b)
+            self.check(torch.mm, torch.randn(1, 256, dtype=dtype), torch.randn(256, 256, dtype=dtype))
+            self.assertEqual(len(list(kernels_of(torch.mm, a[:3], b).graph.nodes)), 4)  # PyTorch's own
             self.check(torch.bmm, a.view(2, 16, 20), b.expand(2, 20, 24))
             q, k, v = (torch.randn(2, 3, 16, 8, dtype=dtype) for _ in range(3))
             attention = aten._scaled_dot_product_flash_attention_for_cpu

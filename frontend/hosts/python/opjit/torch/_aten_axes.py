@@ -303,20 +303,21 @@ def _layer_norm_backward(n, grad, x, shape, mean, rstd, weight, bias, mask):
 
 
 # --- products ---------------------------------------------------------------------------------------------------------
-ROWS = 16  # products of fewer rows are faster in PyTorch, which need not rearrange the other matrix
+ROWS, PRODUCTS = 16, 1 << 16  # with fewer of both the call takes longer than what is saved
 
 
-def _many_rows(n):
+def _is_large(n):
     x = value_of(n.args[1] if n.target is aten.addmm.default else n.args[0])
-    return is_float(n) and value_of(n).dtype is not torch.float16 and whole(x.shape[-2]) >= ROWS
+    return is_float(n) and value_of(n).dtype is not torch.float16 and (
+        whole(x.shape[-2]) >= ROWS or value_of(n).numel() * whole(x.shape[-1]) >= PRODUCTS)
 
 
-@takes(aten.mm.default, aten.bmm.default, when=_many_rows)
+@takes(aten.mm.default, aten.bmm.default, when=_is_large)
 def _mm(n, a, b):
     return opjit.matmul(a, b)
 
 
-@takes(aten.addmm.default, when=_many_rows)
+@takes(aten.addmm.default, when=_is_large)
 def _addmm(n, c, a, b, beta=1, alpha=1):
     y = opjit.matmul(a, b)
     y = y if alpha == 1 else y * float(alpha)
@@ -327,7 +328,7 @@ def _plain_attention(n):
     """Without dropout, whose numbers are PyTorch's, and without what training keeps."""
     more = n.args[3:] + tuple(n.kwargs.values())
     return value_of(n.args[0]).dtype in (torch.float32, torch.float64) and not used(n) - {0} and (
-        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4 and whole(value_of(n.args[0]).shape[-2]) >= ROWS
+        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4
 
 
 @takes(aten._scaled_dot_product_flash_attention_for_cpu.default, when=_plain_attention)
