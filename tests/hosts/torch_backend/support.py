@@ -25,13 +25,13 @@ def everything(self, part):
     return any(not _parts.entry_of(n).view for n in part)
 
 
-def kernels_of(f, *args, all_parts=True):
+def kernels_of(f, *args, all_parts=True, level="quick"):
     """f as a module in which parts are kernels, without Dynamo; of PyTorch's nodes only views are left."""
     counters.clear()
     module = make_fx(f, tracing_mode="fake")(*args)
     gains = everything if all_parts else _parts.Parts._gains
     with mock.patch.object(_parts.Parts, "_gains", gains):
-        result = _compile.compiled(module, 1, "auto")
+        result = _compile.compiled(module, 1, level)
         parts = _parts.Parts(module.graph)
     seen.update(n.target for n in parts.nodes if n in parts.takes)
     return result

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile(backend="opjit") as users have it: inference, training, aliases, changed inputs, shapes, threads."""
 import contextlib
+import copy
 import gc
 import io
 import os
@@ -134,8 +135,59 @@ class Inference(Case):
             model[0].weight.mul_(2)
             self.same(f(x), model(x))
 
+    def test_frozen_weights(self):
+        """With the option they are constants of the kernels, where there are no gradients."""
+        model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.GELU(), torch.nn.BatchNorm1d(32)).eval()
+        before, x = copy.deepcopy(model), torch.randn(20, 32)
+        f = compiled(model, freeze=True)
+        with torch.no_grad():
+            self.same(f(x), model(x))
+            model[0].weight.mul_(2)
+            model[2].running_mean.add_(1)
+            self.same(f(x), before(x))
+            self.assertEqual((counters["kernels"], counters["left"]), (1, 0))
+        self.same(f(x), model(x))  # another graph: gradients are on
+
+    def test_frozen_attention(self):
+        model, x = Block().eval(), torch.randn(2, 24, 32)
+        with torch.no_grad():
+            self.same(compiled(model, freeze=True)(x), model(x), 1e-5)
+
+    def test_frozen_inputs_that_change(self):
+        """What the graph writes to is no constant."""
+        class Counting(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("calls", torch.zeros(4))
+                self.register_buffer("scale", torch.full((4,), 2.0))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                return (x.exp() * self.scale + self.calls).tanh()
+        model, x = Counting(), torch.randn(4)
+        f = compiled(model, freeze=True)
+        with torch.no_grad():
+            for i in range(1, 4):
+                self.same(f(x), (x.exp() * 2 + i).tanh())
+
     def test_half(self):
         self.whole(lambda x: (x * 2 + 1).softmax(-1), torch.randn(5, N).half())
+
+    def test_bfloat16(self):
+        """PyTorch runs what has tensors of it, and so gives the same bits."""
+        model, x = Block(causal=False).eval().bfloat16(), torch.randn(2, 24, 32).bfloat16()
+        with torch.no_grad():
+            self.assertTrue(torch.equal(compiled(model)(x), model(x)))
+            self.assertEqual((counters["kernels"], counters["refused"]), (0, 0))
+            torch._dynamo.reset()
+            self.same(compiled(lambda x, y: ((x * 2 + 1).softmax(-1), (y * 2 + 1).softmax(-1)))(x, x.float()),
+                      ((x * 2 + 1).softmax(-1), (x.float() * 2 + 1).softmax(-1)), 2e-5)
+            self.assertEqual(counters["kernels"], 1)  # what is float32 is taken all the same
+
+    def test_autocast(self):
+        model, x = Block().eval(), torch.randn(2, 24, 32)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            self.same(compiled(model)(x), model(x), 0.05)
 
     def test_channels_last(self):
         x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
@@ -173,7 +225,7 @@ class Inference(Case):
         x = torch.randn(300, 300)
         self.same(compiled(f, level="peak", threads=2)(x), f(x))
         torch._dynamo.reset()
-        with self.assertRaisesRegex(Exception, "options: 'speed', must be 'level' or 'threads'"):
+        with self.assertRaisesRegex(Exception, "options: 'speed', must be 'level', 'threads' or 'freeze'"):
             compiled(f, speed=1)(x)
 
     def test_two_threads(self):
@@ -353,6 +405,33 @@ class Calls(Case):
         before = resident()
         many(100000)
         self.assertLess(resident() - before, 4 << 20)
+
+    def test_better_kernels(self):
+        """Behind a call the kernel becomes the fastest one, which has the same bits."""
+        from support import kernels_of
+        x = torch.randn(40, 70)
+        for level, is_better in (("auto", True), ("quick", False), ("peak", False)):
+            module = kernels_of(lambda x: F.gelu(x * 2).softmax(-1), x, level=level)
+            function, = (n.target for n in module.graph.nodes if n.name.startswith("opjit"))
+            first, before = function.kernel, module(x)
+            if is_better:
+                opjit.torch.finish()
+            self.assertEqual(function.kernel is not first, is_better)
+            self.assertEqual(function.kernel.info["level"], "quick" if level == "quick" else "peak")
+            self.assertTrue(torch.equal(module(x), before))
+
+    def test_processes_with_better_kernels(self):
+        """A process ends, and another is forked, while a thread compiles."""
+        code = ("import os, torch, opjit.torch\n"
+                "f = torch.compile(lambda x: (x @ x).softmax(-1) * 2, backend='opjit')\n"
+                "x = torch.ones(64, 64)\nf(x)\n"
+                "child = os.fork()\n"
+                "os.write(1, f'{f(x)[0, 0].item()}\\n'.encode())\n"
+                "if child: assert os.waitpid(child, 0)[1] == 0")
+        path = os.pathsep.join(sys.path)
+        result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path},
+                                capture_output=True, text=True, timeout=300)
+        self.assertEqual((result.returncode, result.stdout), (0, "0.03125\n0.03125\n"), result.stderr)
 
     def test_compiling_again(self):
         """Kernels go with the functions that had them."""

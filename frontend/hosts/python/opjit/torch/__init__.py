@@ -2,7 +2,8 @@
 """torch.compile(f, backend="opjit"): what opjit computes faster becomes kernels, and the rest stays with PyTorch.
 
 counters says what was made: kernels, the nodes of aten that they compute (taken), those that PyTorch runs (left), and
-parts that have no kernel after all (refused), whose reasons go to the log "opjit.torch" at the level DEBUG.
+parts that have no kernel after all (refused), whose reasons go to the log "opjit.torch" at the level DEBUG.  finish()
+returns when all kernels are the fastest ones.
 """
 import functools
 
@@ -12,10 +13,12 @@ from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._subclasses import FakeTensor
 
-from ._compile import compiled, counters
+from ._compile import compiled, counters, is_mutable
+from ._kernel import finish
 
-__all__ = ["backend", "counters"]
+__all__ = ["backend", "counters", "finish"]
 
 @functools.cache
 def _decompositions():
@@ -30,10 +33,28 @@ def _decompositions():
         aten.glu_backward, aten.logaddexp, aten.baddbmm, aten._prelu_kernel, aten.rot90, aten.roll])
 
 
-def _compiler(threads, level):
+def _compiler(threads, level, fixed):
+    """fixed: the tensors, by the number of the graph's input, that are the same in all calls."""
     def compile(gm, inputs):
+        if fixed:
+            _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
         return make_boxed_func(compiled(gm, threads, level).forward)
     return compile
+
+
+def _weights(inputs):
+    """Parameters and buffers of modules, by number."""
+    return {i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not isinstance(x, FakeTensor)
+            and (isinstance(x, torch.nn.Parameter) or hasattr(x, "_dynamo_static_input_type"))}
+
+
+def _freeze(nodes, fixed):
+    """Notes which inputs are fixed, but for those that the graph writes to."""
+    for i, x in fixed.items():
+        if i < len(nodes) and not any(is_mutable(u) for u in nodes[i].users):
+            value = nodes[i].meta.get("val")
+            if isinstance(value, torch.Tensor) and (value.shape, value.dtype) == (x.shape, x.dtype):
+                nodes[i].meta["opjit_frozen"] = x
 
 
 def _marked(shape_env):
@@ -57,15 +78,16 @@ def _specialise(inputs):
 
 def backend(gm, inputs, *, options=None):
     """The backend; options={"level": "peak"} is that of opjit.compile, {"threads": n} instead of
-    torch.get_num_threads()."""
-    options = {"level": "auto", "threads": torch.get_num_threads(), **(options or {})}
-    unknown = options.keys() - {"level", "threads"}
+    torch.get_num_threads(), {"freeze": True}: modules keep their weights, where there are no gradients."""
+    options = {"level": "auto", "threads": torch.get_num_threads(), "freeze": False, **(options or {})}
+    unknown = options.keys() - {"level", "threads", "freeze"}
     if unknown:
-        raise ValueError(f"options: {sorted(unknown)[0]!r}, must be 'level' or 'threads'")
+        raise ValueError(f"options: {sorted(unknown)[0]!r}, must be 'level', 'threads' or 'freeze'")
     _specialise(inputs)
-    return aot_autograd(fw_compiler=_compiler(**options), decompositions=_decompositions(),
-                        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(
-                            gm, inputs)
+    fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
+    return aot_autograd(fw_compiler=_compiler(options["threads"], options["level"], fixed),
+                        decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition,
+                        keep_inference_input_mutations=True)(gm, inputs)
 
 
 if "opjit" not in list_backends(exclude_tags=()):  # it is there where the package is installed

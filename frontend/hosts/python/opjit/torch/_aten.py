@@ -55,6 +55,11 @@ def value_of(n):
     return n.meta["val"]
 
 
+def frozen(n):
+    """The tensor that an input of the graph is in all calls, if there is one."""
+    return n.meta.get("opjit_frozen")
+
+
 def whole(size):
     """A size as a number; None: it is not known."""
     return size if isinstance(size, int) else size.node.maybe_as_int()

@@ -99,17 +99,18 @@ def _rebuilt(gm, units, first):
 
 
 def _kernels(graph, threads, level):
-    """The parts with a function and its inputs for each.  Parts that are refused are left out, and the rest is tried
-    again; a graph for which this goes on is refused."""
+    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest is
+    tried again; a graph for which this goes on is refused."""
     left = set()
     for _ in range(4):
         parts, functions, inputs = Parts(graph, left), [], []
         refused = len(left)
         for k in range(len(parts.wanted)):
             nodes, read = parts.body(k)
-            inputs.append(read)
             try:
-                functions.append(make(nodes, read, parts.wanted[k], threads, level) if nodes else None)
+                function, given = make(nodes, read, parts.wanted[k], threads, level) if nodes else (None, [])
+                functions.append(function)
+                inputs.append(given)
             except Refused as reason:
                 log.debug("a part of %d nodes is left: %s", len(nodes), reason)
                 counters["refused"] += 1

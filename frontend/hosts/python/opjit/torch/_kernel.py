@@ -1,18 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part as a function of tensors: the kernel, and as little Python around its call as can be."""
+"""A part as a function of tensors: the kernel, and as little Python around its call as can be.
+
+At the level "auto" that is a kernel which was compiled quickly, and in whose place a thread soon puts the fastest one,
+which has the same bits.
+"""
+import concurrent.futures
+import logging
 import operator
+import os
+import threading
+import weakref
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 import opjit
 
-from ._aten import NAMES, TABLE, dims, name_of, value_of, whole
+from ._aten import NAMES, TABLE, dims, frozen, name_of, value_of, whole
 
 try:
     from torch._C._dynamo.guards import _empty_strided_cpu as _empty
 except ImportError:
     def _empty(sizes, strides, dtype):
         return torch.empty_strided(sizes, strides, dtype=dtype)
+
+
+log = logging.getLogger("opjit.torch")
+behind = concurrent.futures.ThreadPoolExecutor(1, "opjit.torch")
+compiling = threading.Lock()  # by the thread behind; a fork waits for it, as it would leave locks to nobody
+os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
 
 
 class Refused(Exception):
@@ -61,6 +77,13 @@ def _read(graph, value, name):
     for d in repeated:
         text += f".narrow({order.index(d)}, 0, 1)"
     return opjit.broadcast_to(x, shape) if repeated else x, text
+
+
+def _constant(graph, x):
+    """A copy of the tensor, which is in the kernel."""
+    with _disable_current_modes():  # it has elements, as those that are traced here have not
+        x = x.detach().reshape(dims(x)).contiguous()
+        return graph.constant(x.view(torch.uint8) if x.dtype is torch.bool else x)
 
 
 def _mapped(of, x):
@@ -115,12 +138,35 @@ def _again(error, kernel, inputs, out):
     kernel(*packed, out=out)
 
 
+def _put_better(function, results, threads):
+    """Gives the function the fastest kernel, unless it is gone or the process ends."""
+    with compiling:
+        if function() is None or not threading.main_thread().is_alive():
+            return
+        try:
+            kernel = opjit.compile(results, threads=threads, level="peak")
+        except (opjit.Error, MemoryError) as error:
+            log.debug("a kernel stays as it is: %s", error)
+            return
+    function = function()
+    if function is not None:
+        function.kernel = function.__globals__["kernel"] = kernel
+
+
+def finish():
+    """Waits until the thread behind has nothing to compile."""
+    behind.submit(int).result()
+
+
 def make(nodes, inputs, wanted, threads, level):
-    """The function of the part's inputs that gives what is wanted: a tensor, or a tuple of them."""
+    """The function of the part's inputs that are not frozen, and these inputs; it gives what is wanted: a tensor, or a
+    tuple of them."""
     graph, values, texts = opjit.Graph(), {}, {}
+    read = [n for n in inputs if frozen(n) is None]
     try:
-        for i, n in enumerate(inputs):
+        for i, n in enumerate(read):
             values[n], texts[f"a{i}"] = _read(graph, value_of(n), f"a{i}")
+        values.update((n, _constant(graph, frozen(n))) for n in inputs if frozen(n) is not None)
         _computed(graph, nodes, values)
         results, made, given = _results(wanted, values)
         kernel = opjit.compile(results, threads=threads, level=level)
@@ -128,7 +174,7 @@ def make(nodes, inputs, wanted, threads, level):
         raise Refused(str(error)) from error
     arrays = "".join(f"{texts[name]}, " for name, _, _ in kernel.inputs)
     out = "o0" if len(made) == 1 else "(" + ", ".join(f"o{i}" for i in range(len(made))) + ")"
-    lines = [f"def opjit_kernel({', '.join(f'a{i}' for i in range(len(inputs)))}):", *(f"    {m}" for m in made),
+    lines = [f"def opjit_kernel({', '.join(f'a{i}' for i in range(len(read)))}):", *(f"    {m}" for m in made),
              "    try:", f"        kernel({arrays}out={out})", "    except Error as error:",
              f"        again(error, kernel, ({arrays}), {out})", f"    return {', '.join(given)}"]
     scope = {"kernel": kernel, "empty": _empty, "torch": torch, "Error": opjit.Error, "again": _again,
@@ -136,4 +182,6 @@ def make(nodes, inputs, wanted, threads, level):
     exec("\n".join(lines), scope)
     function = scope["opjit_kernel"]
     function.kernel = kernel
-    return function
+    if level == "auto" and threading.main_thread().is_alive():
+        behind.submit(_put_better, weakref.ref(function), results, threads)
+    return function, read
