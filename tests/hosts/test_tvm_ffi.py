@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels as functions of TVM FFI: compiled by libopjit-tvmffi.so (OPJIT_TVMFFI), and ahead of time by the program
-(OPJIT_PROGRAM) and a linker."""
+(OPJIT_PROGRAM) and a linker, or the loader of objects tvm_ffi_orcjit."""
 import gc
 import json
 import os
@@ -15,6 +15,10 @@ import unittest
 import numpy as np
 import tvm_ffi
 
+try:
+    import tvm_ffi_orcjit as orcjit
+except ImportError:
+    orcjit = None
 from host_support import on_threads, resident
 
 TREE = pathlib.Path(__file__).parents[2]
@@ -225,9 +229,12 @@ class AheadOfTime(Ways, unittest.TestCase):
         if "built without code generation" in done.stderr or "no codegen" in done.stderr:
             self.skipTest(done.stderr.strip())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        subprocess.run([COMPILER, "-shared", "-nostdlib", path / f"{name}.o", path / f"{name}.tvmffi.o", "-o",
-                        path / f"{name}.so"], check=True)
-        return getattr(tvm_ffi.load_module(str(path / f"{name}.so")), name)
+        return getattr(self.load([path / f"{name}.o", path / f"{name}.tvmffi.o"]), name)
+
+    def load(self, objects):
+        library = objects[0].with_suffix(".so")
+        subprocess.run([COMPILER, "-shared", "-nostdlib", *objects, "-o", library], check=True)
+        return tvm_ffi.load_module(str(library))
 
     def test_versions(self):
         f = self.function("either", add(4, 5), "--target", "cpu:x86-64-v1,cpu:x86-64-v3")
@@ -256,6 +263,18 @@ class AheadOfTime(Ways, unittest.TestCase):
         self.assertIn("tvmffi is not for target nvptx:sm_80", done.stderr)
 
 
+@unittest.skipIf(orcjit is None, "no tvm_ffi_orcjit")
+class WithoutLinker(AheadOfTime):
+    """The objects as they are, in TVM FFI's loader of objects."""
+    def load(self, objects):
+        return orcjit.default_session().load_module(objects)
+
+    def test_versions(self):
+        """That loader knows no indirect functions."""
+        with self.assertRaisesRegex(RuntimeError, "Failed to materialize symbols"):
+            self.function("either", add(4, 5), "--target", "cpu:x86-64-v1,cpu:x86-64-v3")
+
+
 class Others(unittest.TestCase):
     def test_layout(self):
         """The declarations of ours are those of the package's header."""
@@ -269,7 +288,8 @@ class Others(unittest.TestCase):
     def test_page(self):
         """The lines of docs/tvm-ffi.md, as they stand, with the library's path and the tree's."""
         text = (TREE / "docs/tvm-ffi.md").read_text()
-        python, shell = (re.search(rf"```{kind}\n(.*?)```", text, re.S)[1] for kind in ("python", "sh"))
+        python, without_linker = re.findall(r"```python\n(.*?)```", text, re.S)
+        shell = re.search(r"```sh\n(.*?)```", text, re.S)[1]
         done = subprocess.run([sys.executable, "-c", python.replace("libopjit-tvmffi.so", LIBRARY)],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -284,8 +304,12 @@ class Others(unittest.TestCase):
                 path.chmod(0o755)
             done = subprocess.run(["sh", "-e", "-c", shell], capture_output=True, text=True, cwd=folder,
                                   env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("-inf", done.stdout)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("-inf", done.stdout)
+            if orcjit is None:
+                self.skipTest("no tvm_ffi_orcjit")
+            done = subprocess.run([sys.executable, "-c", without_linker], capture_output=True, text=True, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
