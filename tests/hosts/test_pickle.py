@@ -183,6 +183,22 @@ class Pickles(unittest.TestCase):
             self.skipTest("built without code generation")
         self.assertEqual((first, second), ("False False", "True False"))
 
+    def test_shared_folder_at_once(self):
+        """Processes that compile the same kernels at one time, into one folder."""
+        if opjit.compile(opjit.eye(2, 2)).info["interpreted"]:
+            self.skipTest("built without code generation")
+        code = """if True:
+            x = np.arange(64, dtype='f').reshape(8, 8)
+            kernels = [opjit.compile(opjit.softmax(opjit.Graph().input((8, 8)) * n), level=level)
+                       for n in range(1, 9) for level in ('quick', 'peak')]
+            print([k(x).tobytes().hex() for k in kernels], sum(k.info['from_disk'] for k in kernels))"""
+        with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(4) as threads:
+            texts = list(threads.map(lambda _: elsewhere(code, OPJIT_CACHE_DIR=folder), range(4)))
+            last = elsewhere(code, OPJIT_CACHE_DIR=folder)
+        results = {text.rsplit(" ", 1)[0] for text in texts}
+        self.assertEqual(results, {last.rsplit(" ", 1)[0]})
+        self.assertEqual(last.rsplit(" ", 1)[1], "16", last[-300:])
+
     def test_other_cpu(self):
         """An image for another CPU, out of a process whose kernels are for that one."""
         x = numbers(8, 8)
