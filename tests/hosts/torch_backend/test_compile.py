@@ -231,6 +231,10 @@ class Inference(Case):
     def test_two_threads(self):
         torch.set_num_threads(2)
         self.whole(Block(64).eval(), torch.randn(2, 48, 64), tolerance=1e-4)
+        torch._dynamo.reset()
+        counters.clear()
+        torch.set_num_threads(3)  # another number than that of the kernels that there are
+        self.whole(Block(64).eval(), torch.randn(2, 48, 64), tolerance=1e-4)
 
 
 class Training(Case):

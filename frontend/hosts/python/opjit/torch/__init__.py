@@ -15,6 +15,8 @@ from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._subclasses import FakeTensor
 
+import opjit
+
 from ._compile import compiled, counters, is_mutable
 from ._kernel import finish
 
@@ -76,6 +78,12 @@ def _specialise(inputs):
                 int(size)
 
 
+def _threads(wanted):
+    """Kernels of a process share one pool: the first number above 1 that was wanted is that of all."""
+    there = opjit._opjit.threads()
+    return wanted if there is None or wanted == 1 else there
+
+
 def backend(gm, inputs, *, options=None):
     """The backend; options={"level": "peak"} is that of opjit.compile, {"threads": n} instead of
     torch.get_num_threads(), {"freeze": True}: modules keep their weights, where there are no gradients."""
@@ -85,7 +93,7 @@ def backend(gm, inputs, *, options=None):
         raise ValueError(f"options: {sorted(unknown)[0]!r}, must be 'level', 'threads' or 'freeze'")
     _specialise(inputs)
     fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
-    return aot_autograd(fw_compiler=_compiler(options["threads"], options["level"], fixed),
+    return aot_autograd(fw_compiler=_compiler(_threads(options["threads"]), options["level"], fixed),
                         decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition,
                         keep_inference_input_mutations=True)(gm, inputs)
 
