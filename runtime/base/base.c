@@ -38,14 +38,16 @@ void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment)
     return a->allocate(a->user, size == 0 ? 1 : size, alignment);
 }
 
+enum { LARGE_PAGE = 2 << 20 }; /* x86-64's, and AArch64's with pages of 4 KiB */
+
 void *opjit_rt_allocate_data(const opjit_allocator *a, size_t size, size_t alignment)
 {
-    enum { LARGE_PAGE = 2 << 20, LEAST = 2 * LARGE_PAGE };
-    void *const memory = opjit_rt_allocate(a, size, alignment);
+    const bool is_large = size >= LARGE_PAGE / 2;
+    void *const memory = opjit_rt_allocate(a, size, is_large && alignment < LARGE_PAGE ? LARGE_PAGE : alignment);
 #ifdef MADV_HUGEPAGE
-    const uintptr_t first = align_up((uintptr_t)memory, LARGE_PAGE), end = (uintptr_t)memory + size;
-    if (memory != NULL && size >= LEAST) /* whoever's memory it is: advice changes nothing that can be seen */
-        (void)madvise((void *)first, (end - first) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+    const size_t pages = (size + LARGE_PAGE / 2) / LARGE_PAGE; /* the last one where half of it is used */
+    if (memory != NULL && is_large) /* whoever's memory it is: advice changes nothing that can be seen */
+        (void)madvise(memory, pages * LARGE_PAGE, MADV_HUGEPAGE);
 #endif
     return memory;
 }
@@ -58,7 +60,8 @@ void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size)
 
 /* --- arena ------------------------------------------------------------------------------------------------------- */
 
-enum { ARENA_ALIGNMENT = 16, ARENA_FIRST_BLOCK = 4096, ARENA_LARGEST_BLOCK = 1 << 20 };
+enum { ARENA_ALIGNMENT = 16, ARENA_FIRST_BLOCK = 4096, ARENA_DOUBLED_BLOCK = 512 << 10,
+       ARENA_SMALL_PAGES = 1000 << 10 };
 
 struct rt_arena_block {
     alignas(ARENA_ALIGNMENT) rt_arena_block *next;
@@ -119,11 +122,13 @@ size_t opjit_rt_arena_bytes(const rt_arena *arena)
 }
 
 /* Returns a block of at least size bytes.  Blocks double in size, so that a large function needs few calls of the
- * hook. */
+ * hook; an arena that has filled a megabyte takes large pages. */
 static rt_arena_block *arena_block(rt_arena *arena, size_t size)
 {
     const size_t last = arena->blocks == NULL ? ARENA_FIRST_BLOCK / 2 : arena->blocks->capacity;
-    size_t capacity = last >= ARENA_LARGEST_BLOCK / 2 ? ARENA_LARGEST_BLOCK : last * 2;
+    size_t capacity = opjit_rt_arena_bytes(arena) >= ARENA_SMALL_PAGES ? LARGE_PAGE - sizeof(rt_arena_block)
+                      : last >= ARENA_DOUBLED_BLOCK / 2                ? ARENA_DOUBLED_BLOCK
+                                                                       : last * 2;
     rt_arena_block *block;
 
     if (arena->spare != NULL && arena->spare->capacity >= size) {

@@ -181,6 +181,25 @@ START_TEST(arena_fails_and_recovers)
 }
 END_TEST
 
+/* Data of at least half a large page begins at one; its size stays what the hook was asked for. */
+START_TEST(data_in_large_pages)
+{
+    static const struct { size_t size, at; } rows[] = { { 64, 64 }, { 1000000, 64 }, { 1 << 20, 2 << 20 },
+                                                        { (4 << 20) + 1, 2 << 20 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        counting c;
+        const opjit_allocator a = counting_allocator(&c, 0);
+        uint8_t *const memory = opjit_rt_allocate_data(&a, rows[i].size, 64);
+        ck_assert_ptr_nonnull(memory);
+        ck_assert_uint_eq((uintptr_t)memory % rows[i].at, 0);
+        memory[rows[i].size - 1] = 1;
+        opjit_rt_release(&a, memory, rows[i].size);
+        ck_assert_int_eq(c.live, 0);
+        ck_assert_int_eq(c.bytes, 0);
+    }
+}
+END_TEST
+
 START_TEST(arena_rewinds)
 {
     counting c;
@@ -379,6 +398,7 @@ int main(void)
     tcase_add_test(tc, long_places);
     tcase_add_test(tc, status_names);
     tcase_add_test(tc, arena_fails_and_recovers);
+    tcase_add_test(tc, data_in_large_pages);
     tcase_add_test(tc, arena_rewinds);
     tcase_add_test(tc, bytes_fail_and_recover);
     tcase_add_test(tc, allocate_alignment);
