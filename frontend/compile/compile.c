@@ -245,7 +245,6 @@ static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *
 static opjit_status check_runs_here(const fe_unit *unit, opjit_error *error)
 {
     const opjit_status status = opjit_rt_core_runs(unit->core, unit->options.target, error);
-
     if (status != OPJIT_OK && error != NULL)
         error->status = OPJIT_UNAVAILABLE;
     return status == OPJIT_OK ? OPJIT_OK : OPJIT_UNAVAILABLE;
@@ -458,7 +457,6 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
     opjit_error reason = { 0 };
     opjit_status status;
     fe_unit *unit = NULL;
-
     if (fe_is_cancelled(options))
         return opjit_fe_cancelled(error);
     TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(whole->data, whole->size), &unit, error));
@@ -486,15 +484,17 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
 opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
                               const rt_key *key, opjit_kernel **out, opjit_error *error)
 {
+    rt_bytes whole = { .data = (uint8_t *)(uintptr_t)key->subject, .size = key->subject_size + key->options_size,
+                       .borrowed = true };
     uint8_t room[KEY_ROOM];
-    rt_bytes whole;
-    opjit_status status;
-
     *out = NULL;
-    opjit_rt_bytes_init_in(&whole, &context->core->allocator, room, sizeof room);
-    opjit_rt_bytes_append(&whole, key->subject, key->subject_size);
-    opjit_rt_bytes_append(&whole, key->options, key->options_size);
-    status = whole.failed ? opjit_rt_no_memory(error) : make_kernel(context, subject, options, key, &whole, out, error);
+    if (key->options != (const uint8_t *)key->subject + key->subject_size) { /* it is in two pieces */
+        opjit_rt_bytes_init_in(&whole, &context->core->allocator, room, sizeof room);
+        opjit_rt_bytes_append(&whole, key->subject, key->subject_size);
+        opjit_rt_bytes_append(&whole, key->options, key->options_size);
+    }
+    const opjit_status status = whole.failed ? opjit_rt_no_memory(error)
+                                             : make_kernel(context, subject, options, key, &whole, out, error);
     opjit_rt_bytes_free(&whole);
     return status;
 }

@@ -51,17 +51,23 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
-/* Both halves of the key stay with their owner.  subject_hash is that of the first, which an operator keeps. */
-static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
-                                        opjit_error *error)
+/* Both halves of the key stay with their owner.  subject_hash is that of the first, which an operator keeps.  room: the
+ * subject, where the other half may be behind it; or NULL. */
+static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, rt_bytes *room,
+                                        opjit_kernel **out, opjit_error *error)
 {
     uint8_t options_key[FE_OPTIONS_KEY_SIZE];
     const size_t options_size = opjit_fe_options_key(j->options, options_key);
     const uint64_t options_hash = opjit_rt_hash64(options_key, options_size);
+    const size_t subject_size = subject->size;
+    if (room != NULL)
+        opjit_rt_bytes_append(room, options_key, options_size);
+    if (subject->failed)
+        return opjit_rt_no_memory(error);
     const rt_key key = {
         .subject = subject->data,
-        .subject_size = subject->size,
-        .options = options_key,
+        .subject_size = subject_size,
+        .options = room != NULL ? subject->data + subject_size : options_key,
         .options_size = options_size,
         .hash = subject_hash ^ (options_hash << 1 | options_hash >> 63), /* rotated: equal halves must not cancel out */
     };
@@ -94,7 +100,8 @@ static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *e
     opjit_rt_bytes_init_in(&subject, &j->context->core->allocator, room, sizeof room);
     opjit_fe_operator_key(j->subject.op, j->options->late_mask, &subject);
     status = subject.failed ? opjit_rt_no_memory(error)
-                            : find_or_make_hashed(j, &subject, opjit_rt_hash64(subject.data, subject.size), out, error);
+                            : find_or_make_hashed(j, &subject, opjit_rt_hash64(subject.data, subject.size), &subject,
+                                                  out, error);
     opjit_rt_bytes_free(&subject);
     return status;
 }
@@ -132,7 +139,7 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
     TRY(opjit_fe_options_read(context, op, options, &read, error));
     ask_for(&j, &read, ask);
     return read.late_count != 0 ? find_or_make_late(&j, out_kernel, error)
-                                : find_or_make_hashed(&j, &op->key, op->hash, out_kernel, error);
+                                : find_or_make_hashed(&j, &op->key, op->hash, NULL, out_kernel, error);
 }
 
 opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
@@ -238,7 +245,7 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
     const uint64_t hash = opjit_fe_graph_key(graph, key);
     if (key->failed)
         return opjit_rt_no_memory(error);
-    TRY(find_or_make_hashed(j, key, hash, out, error));
+    TRY(find_or_make_hashed(j, key, hash, key, out, error));
     return opjit_fe_graph_binds(graph) ? bind_constants(j, graph, out, error) : OPJIT_OK;
 }
 
@@ -293,7 +300,7 @@ opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_com
         TRY(opjit_fe_options_copy(options, &given, error));
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
     TRY(opjit_fe_dynamic_check(&read, options == NULL ? NULL : &given, error));
-    TRY(find_or_make_hashed(&j, key, opjit_rt_hash64(key->data, key->size), out, error));
+    TRY(find_or_make_hashed(&j, key, opjit_rt_hash64(key->data, key->size), NULL, out, error));
     if (!dynamic->binds)
         return OPJIT_OK;
     status = opjit_fe_dynamic_read(dynamic, false, &graph, error);

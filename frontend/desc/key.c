@@ -4,23 +4,17 @@
  * Canonical means that the key omits what does not reach the IR: the stride of a dimension of size 1, whether packed
  * strides were given or left out, OWNED_BY_DML, bytes after a scalar's type, which non-zero value a BOOL has.  Floats
  * are stored as bits.  Values of late fields are parameters of the IR, so the key omits them as well.  Layout: type
- * u32, then every field; counts before contents. */
+ * u32, then every field, numbers in as few bytes as they need (rt_put_number); counts before contents. */
 #include <string.h>
 
 #include "frontend/frontend.h"
 
-static uint8_t *put_u32(uint8_t *at, uint32_t value)
-{
-    memcpy(at, &value, sizeof value);
-    return at + sizeof value;
-}
-
-/* Sizes and strides are below 2^32 because the span is. */
 void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out)
 {
-    uint8_t key[3 + OPJIT_MAX_RANK * 2 * sizeof(uint32_t) + sizeof t->bytes + sizeof t->align] = { t->present };
+    uint8_t key[3 + (OPJIT_MAX_RANK * 2 + 2) * RT_NUMBER_MOST];
     uint8_t *at = key + 3;
 
+    key[0] = t->present;
     if (!t->present) {
         opjit_rt_bytes_append(out, key, 1);
         return;
@@ -28,12 +22,19 @@ void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out)
     key[1] = (uint8_t)t->dtype;
     key[2] = (uint8_t)t->rank;
     for (uint32_t i = 0; i < t->rank; i++) {
-        at = put_u32(at, (uint32_t)t->sizes[i]);
-        at = put_u32(at, (uint32_t)t->strides[i]);
+        at = rt_put_number(at, t->sizes[i]);
+        at = rt_put_number(at, t->strides[i]);
     }
-    memcpy(at, &t->bytes, sizeof t->bytes);
-    at = put_u32(at + sizeof t->bytes, t->align);
+    at = rt_put_number(at, t->bytes);
+    at = rt_put_number(at, t->align);
     opjit_rt_bytes_append(out, key, (size_t)(at - key));
+}
+
+static void number_key(uint32_t value, rt_bytes *out)
+{
+    uint8_t key[RT_NUMBER_MOST];
+
+    opjit_rt_bytes_append(out, key, (size_t)(rt_put_number(key, value) - key));
 }
 
 static uint32_t u32_at(const uint8_t *at)
@@ -43,7 +44,7 @@ static uint32_t u32_at(const uint8_t *at)
     return value;
 }
 
-/* Writes count numbers of 4 bytes from the pointer at `at`.  An absent array differs from an empty one. */
+/* Writes count numbers from the pointer at `at`.  An absent array differs from an empty one. */
 static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
 {
     const uint8_t *numbers;
@@ -52,21 +53,21 @@ static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
     opjit_rt_bytes_u8(out, numbers != NULL);
     if (numbers == NULL)
         return;
-    opjit_rt_bytes_u32(out, count);
+    number_key(count, out);
     for (uint32_t i = 0; i < count; i++)
-        opjit_rt_bytes_u32(out, u32_at(numbers + 4 * (size_t)i));
+        number_key(u32_at(numbers + 4 * (size_t)i), out);
 }
 
 /* Writes the type and the floats of a fused activation, which has no other fields. */
 static void activation_key(const DML_OPERATOR_DESC *activation, rt_bytes *out)
 {
-    opjit_rt_bytes_u32(out, activation == NULL ? 0 : (uint32_t)activation->Type);
+    number_key(activation == NULL ? 0 : (uint32_t)activation->Type, out);
     if (activation == NULL)
         return;
     const op_def *def = opjit_fe_op_find(activation->Type);
     for (uint32_t i = 0; i < def->field_count; i++)
         if (def->fields[i].kind == OP_FLOAT)
-            opjit_rt_bytes_u32(out, u32_at((const uint8_t *)activation->Desc + def->fields[i].offset));
+            number_key(u32_at((const uint8_t *)activation->Desc + def->fields[i].offset), out);
 }
 
 static void activations_key(const uint8_t *at, const uint8_t *count, rt_bytes *out)
@@ -76,7 +77,7 @@ static void activations_key(const uint8_t *at, const uint8_t *count, rt_bytes *o
 
     memcpy(&activations, at, sizeof activations);
     if (count != NULL)
-        opjit_rt_bytes_u32(out, number);
+        number_key(number, out);
     for (uint32_t i = 0; i < number; i++)
         activation_key(activations == NULL ? NULL : &activations[i], out);
 }
@@ -91,12 +92,12 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     case OP_INPUT: opjit_fe_tensor_key(&op->inputs[(*inputs)++], out); break;
     case OP_OUTPUT: opjit_fe_tensor_key(&op->outputs[(*outputs)++], out); break;
     case OP_INPUTS:
-        opjit_rt_bytes_u32(out, u32_at(count));
+        number_key(u32_at(count), out);
         for (uint32_t i = 0; i < u32_at(count); i++)
             opjit_fe_tensor_key(&op->inputs[(*inputs)++], out);
         break;
     case OP_OUTPUTS:
-        opjit_rt_bytes_u32(out, u32_at(count));
+        number_key(u32_at(count), out);
         for (uint32_t i = 0; i < u32_at(count); i++)
             opjit_fe_tensor_key(&op->outputs[(*outputs)++], out);
         break;
@@ -106,7 +107,7 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     case OP_INT:
     case OP_UINT:
     case OP_FLOAT:
-    case OP_ENUM: opjit_rt_bytes_u32(out, u32_at(at)); break;
+    case OP_ENUM: number_key(u32_at(at), out); break;
     case OP_UINTS:
     case OP_INTS:
     case OP_FLOATS: numbers_key(at, u32_at(count), out); break;
@@ -114,8 +115,8 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     case OP_ACTIVATION: activations_key(at, NULL, out); break;
     case OP_ACTIVATIONS: activations_key(at, count, out); break;
     case OP_SIZE_2D:
-        opjit_rt_bytes_u32(out, u32_at(at));
-        opjit_rt_bytes_u32(out, u32_at(at + offsetof(DML_SIZE_2D, Height)));
+        number_key(u32_at(at), out);
+        number_key(u32_at(at + offsetof(DML_SIZE_2D, Height)), out);
         break;
     }
 }
@@ -124,7 +125,7 @@ void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *ou
 {
     uint32_t inputs = 0, outputs = 0;
 
-    opjit_rt_bytes_u32(out, (uint32_t)op->def->type);
+    opjit_rt_bytes_u32(out, (uint32_t)op->def->type); /* where a graph's key has its kind */
     for (uint32_t i = 0; i < op->def->field_count; i++)
         if ((late >> i & 1) == 0)
             field_key(op, i, &inputs, &outputs, out);

@@ -2,7 +2,8 @@
 /* key.c - the canonical key of a graph.  Equal keys lower to equal IR, and their edges fit or don't alike.
  *
  * Nodes stand in the graph's own order, so the order of the description makes no difference; labels are not in it,
- * nor is the content of constants that are bound to the kernel.  Layout, little endian; counts before contents.
+ * nor is the content of constants that are bound to the kernel.  Layout, little endian, of sources in as few bytes as
+ * they need; counts before contents.
  * The hash is made of the operators', which they have already: a hit takes little more than reading the
  * description. */
 #include <string.h>
@@ -20,13 +21,17 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint64_t sources_key(const fe_source *sources, uint32_t count, uint64_t hash, rt_bytes *out)
 {
-    uint8_t *at = opjit_rt_bytes_extend(out, (size_t)count * 8);
+    uint8_t *const begin = opjit_rt_bytes_extend(out, (size_t)count * 2 * RT_NUMBER_MOST), *at = begin;
 
-    for (uint32_t i = 0; i < count && at != NULL; i++) {
-        const uint32_t numbers[2] = { sources[i].kind | sources[i].output << 2, sources[i].index };
-        memcpy(at + (size_t)i * 8, numbers, sizeof numbers);
-        hash = mix(hash, (uint64_t)numbers[0] << 32 | numbers[1]);
+    if (begin == NULL)
+        return hash;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t from = sources[i].kind | sources[i].output << 2;
+        at = rt_put_number(at, from);
+        at = rt_put_number(at, sources[i].index);
+        hash = mix(hash, (uint64_t)from << 32 | sources[i].index);
     }
+    out->size = (size_t)(at - out->data);
     return hash;
 }
 
@@ -96,6 +101,7 @@ uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
                                 graph->constant_count,
                                 graph->late_count };
     const size_t begin = out->size;
+    size_t size = FE_OPTIONS_KEY_SIZE + graph->output_count * 2 * (size_t)RT_NUMBER_MOST; /* of what follows */
     uint64_t hash;
 
     opjit_rt_bytes_append(out, counts, sizeof counts);
@@ -110,6 +116,9 @@ uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
         constant_key(&graph->constants[i], out);
     if (graph->is_named)
         names_key(graph, out);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        size += graph->nodes[i].op->key.size + graph->nodes[i].op->input_count * 2 * (size_t)RT_NUMBER_MOST;
+    opjit_rt_bytes_reserve(out, size);
     if (out->failed)
         return 0;
     hash = opjit_rt_hash64(out->data + begin, out->size - begin);

@@ -267,6 +267,11 @@ static inline void bytes_put(rt_bytes *b, const void *data, size_t size)
     }
 }
 
+void opjit_rt_bytes_reserve(rt_bytes *b, size_t extra)
+{
+    (void)bytes_reserve(b, extra);
+}
+
 void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size)
 {
     if (size != 0)

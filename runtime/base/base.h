@@ -124,6 +124,17 @@ void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
 
+/* Writes a number in as few bytes as it needs, 7 bits in each, the lowest first; returns where it ends.  No number begins
+ * like another one. */
+#define RT_NUMBER_MOST 10u /* bytes of the longest, of 32 bits 5 */
+static inline uint8_t *rt_put_number(uint8_t *at, uint64_t value)
+{
+    for (; value >= 128; value >>= 7)
+        *at++ = (uint8_t)(value | 128);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
 /* A growable byte string.  After a failed growth `failed` stays set, data keeps its contents and appends do nothing, so
  * that a writer checks once, at its end. */
 typedef struct rt_bytes {
@@ -137,6 +148,8 @@ void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator);
 void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size);
 void opjit_rt_bytes_free(rt_bytes *b);
 void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size);
+/* Makes room for that many more bytes at once; data stays what it is. */
+void opjit_rt_bytes_reserve(rt_bytes *b, size_t extra);
 /* Extends b by size uninitialised bytes and returns them; NULL: failed. */
 uint8_t *opjit_rt_bytes_extend(rt_bytes *b, size_t size);
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value);

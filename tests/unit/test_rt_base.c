@@ -200,6 +200,46 @@ START_TEST(data_in_large_pages)
 }
 END_TEST
 
+/* No number begins like another one, and each is as short as it can be. */
+START_TEST(numbers_in_few_bytes)
+{
+    static const struct { uint64_t value; size_t size; uint8_t bytes[RT_NUMBER_MOST]; } rows[] = {
+        { 0, 1, { 0 } },
+        { 127, 1, { 127 } },
+        { 128, 2, { 128, 1 } },
+        { 300, 2, { 172, 2 } },
+        { UINT32_MAX, 5, { 255, 255, 255, 255, 15 } },
+        { UINT64_MAX, 10, { 255, 255, 255, 255, 255, 255, 255, 255, 255, 1 } },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t bytes[RT_NUMBER_MOST + 1] = { 0 };
+        ck_assert_uint_eq((size_t)(rt_put_number(bytes, rows[i].value) - bytes), rows[i].size);
+        ck_assert_mem_eq(bytes, rows[i].bytes, rows[i].size);
+    }
+}
+END_TEST
+
+START_TEST(room_at_once)
+{
+    counting c;
+    const opjit_allocator a = counting_allocator(&c, 0);
+    rt_bytes b;
+    opjit_rt_bytes_init(&b, &a);
+    opjit_rt_bytes_append(&b, "key", 3);
+    opjit_rt_bytes_reserve(&b, 100000);
+    const int calls = c.calls;
+    for (int i = 0; i < 1000; i++)
+        opjit_rt_bytes_append(&b, "0123456789012345678901234567890123456789012345678901234567890123456789", 70);
+    ck_assert_int_eq(c.calls, calls);
+    ck_assert_uint_eq(b.size, 70003);
+    ck_assert_mem_eq(b.data, "key0", 4);
+    opjit_rt_bytes_reserve(&b, SIZE_MAX);
+    ck_assert(b.failed);
+    opjit_rt_bytes_free(&b);
+    ck_assert_int_eq(c.live, 0);
+}
+END_TEST
+
 START_TEST(arena_rewinds)
 {
     counting c;
@@ -399,6 +439,8 @@ int main(void)
     tcase_add_test(tc, status_names);
     tcase_add_test(tc, arena_fails_and_recovers);
     tcase_add_test(tc, data_in_large_pages);
+    tcase_add_test(tc, numbers_in_few_bytes);
+    tcase_add_test(tc, room_at_once);
     tcase_add_test(tc, arena_rewinds);
     tcase_add_test(tc, bytes_fail_and_recover);
     tcase_add_test(tc, allocate_alignment);
