@@ -263,6 +263,11 @@ opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *optio
 opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const char *name,
                             const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
+/* The outputs of a graph that has no inputs, each packed in memory of its bytes, computed at once by the interpreter;
+ * for a few elements (evaluate.c). */
+opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, void *const *outputs,
+                               opjit_error *error);
+
 #define FE_VARIANTS_MAX 8u
 
 /* Scheduled and laid out IR of one graph: a step list for each output that may be an input's memory and saves work by

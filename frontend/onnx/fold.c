@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c - nodes that read constants alone: a graph of that node, run by the interpreter while the model is read. */
+#include "frontend/frontend.h"
 #include "frontend/onnx/ops.h"
 
 enum {
@@ -7,28 +8,14 @@ enum {
     PRODUCT_MOST = 1 << 12 /* elements that a product or convolution reads */
 };
 
-/* Binds memory for each output of the folded graph, and runs it. */
-static opjit_status run(onnx_import *m, opjit_graph *graph, opjit_binding *bindings, uint32_t count)
-{
-    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_call call = OPJIT_CALL_INIT;
-    opjit_kernel *kernel;
-    options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
-    TRY(opjit_graph_compile(graph, &options, &kernel, m->error));
-    call.bindings = bindings;
-    call.binding_count = count;
-    const opjit_status status = opjit_kernel_call(kernel, &call, m->error);
-    opjit_kernel_release(kernel);
-    return status;
-}
-
 /* Makes constants of what the node made in the graph. */
 static opjit_status take_outputs(onnx_import *m, onnx_call *c)
 {
-    opjit_binding *const bindings = ARENA_ARRAY(m->arena, opjit_binding, (size_t)c->output_count + 1);
     void **const data = ARENA_ARRAY(m->arena, void *, (size_t)c->output_count + 1);
+    void **const made = ARENA_ARRAY(m->arena, void *, (size_t)c->output_count + 1);
+    const DML_GRAPH_DESC *desc;
     uint32_t count = 0;
-    if (bindings == NULL || data == NULL)
+    if (data == NULL || made == NULL)
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < c->output_count; i++) {
         const onnx_value *const v = &c->outputs[i];
@@ -39,11 +26,13 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
         data[i] = opjit_onnx_memory(m, bytes);
         if (data[i] == NULL)
             return m->error->status;
-        bindings[count++] = (opjit_binding){ data[i], bytes };
+        made[count++] = data[i];
         (void)opjit_graph_output(m->graph, NULL, v->tensor);
     }
-    if (count != 0)
-        TRY(run(m, m->graph, bindings, count));
+    if (count != 0) {
+        TRY(opjit_graph_get_desc(m->graph, &desc, m->error));
+        TRY(opjit_fe_evaluate(m->context, desc, made, m->error));
+    }
     for (uint32_t i = 0; i < c->output_count; i++)
         if (data[i] != NULL) {
             c->outputs[i].data = data[i];
