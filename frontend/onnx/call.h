@@ -30,7 +30,7 @@ typedef struct onnx_sequence {
     uint64_t count;
 } onnx_sequence;
 
-/* Names of a graph, those of the graphs around it, and of functions. */
+/* Names of a graph's values, and those of the graphs around it; or of other things. */
 typedef struct onnx_scope onnx_scope;
 
 typedef struct onnx_import onnx_import;
@@ -83,8 +83,8 @@ struct onnx_import {
     onnx_scope *scope;
     const onnx_frame *frame; /* of the function whose nodes are imported; NULL: of none */
     int64_t opset;
-    const onnx_scope *functions; /* of the model, by name: a value has the first one's index as its rank */
-    const onnx_scope *makers; /* of the nodes that are being imported; see onnx_value.readers */
+    const onnx_scope *functions; /* of the model: the first onnx_function of each name */
+    const onnx_scope *makers; /* of the nodes that are being imported: an onnx_maker for each name that they make */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
     struct onnx_computing *computing; /* of what has to be known from a call's inputs; NULL: nothing is (compute.c) */
@@ -221,12 +221,16 @@ struct onnx_scope {
     struct onnx_name *names;
     uint32_t count, capacity;
 };
-/* NULL: no memory. */
-onnx_scope *opjit_onnx_scope(onnx_import *m, onnx_scope *parent);
-/* Adds a name; the value is copied. */
+/* With room for as many names, beyond which it grows.  NULL: no memory. */
+onnx_scope *opjit_onnx_scope(onnx_import *m, onnx_scope *parent, uint64_t count);
+/* The scope's name stands for what is there, which stays as long. */
+opjit_status opjit_onnx_enter(onnx_import *m, onnx_scope *s, wire_bytes name, void *what);
+void *opjit_onnx_find(const onnx_scope *s, wire_bytes name); /* of this scope alone; NULL: there is none */
+/* A name of m->scope stands for a copy of the value. */
 opjit_status opjit_onnx_define(onnx_import *m, wire_bytes name, const onnx_value *v);
-onnx_value *opjit_onnx_lookup(const onnx_import *m, wire_bytes name); /* NULL: there is none */
-onnx_value *opjit_onnx_own(const onnx_scope *s, wire_bytes name);     /* the same, of this scope alone */
+onnx_value *opjit_onnx_lookup(const onnx_import *m, wire_bytes name); /* in all of them; NULL: there is none */
+/* How many names the nodes make. */
+uint64_t opjit_onnx_output_count(const onnx_node *nodes, uint32_t count);
 /* Imports initializers and those nodes that the wanted names need; the scope is m->scope. */
 opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                               uint32_t wanted_count);

@@ -25,7 +25,7 @@ static opjit_status run_graph(onnx_import *m, const onnx_call *c, const onnx_gra
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < g->output_count; i++)
         wanted[i] = g->outputs[i].name;
-    m->scope = opjit_onnx_scope(m, scope);
+    m->scope = opjit_onnx_scope(m, scope, 0);
     opjit_status status = m->error->status;
     if (status == OPJIT_OK)
         status = opjit_onnx_initializers(m, g);

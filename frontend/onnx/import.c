@@ -16,9 +16,14 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
 
 /* --- which nodes are needed --------------------------------------------------------------------------------------- */
 
+/* The node that makes a name. */
+typedef struct name_maker {
+    uint32_t node, readers;
+} name_maker;
+
 /* Nodes by the names that they make, and marks of those that are needed. */
 typedef struct need {
-    onnx_scope *makers; /* a name's value has the node's index as its rank */
+    onnx_scope *makers;
     bool *needed;
     uint32_t *stack;
     uint32_t height;
@@ -26,12 +31,13 @@ typedef struct need {
 
 static void mark(need *w, wire_bytes name)
 {
-    onnx_value *const maker = name.size == 0 ? NULL : opjit_onnx_own(w->makers, name);
-    if (maker != NULL)
-        maker->readers++;
-    if (maker != NULL && !w->needed[maker->rank]) {
-        w->needed[maker->rank] = true;
-        w->stack[w->height++] = maker->rank;
+    name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(w->makers, name);
+    if (maker == NULL)
+        return;
+    maker->readers++;
+    if (!w->needed[maker->node]) {
+        w->needed[maker->node] = true;
+        w->stack[w->height++] = maker->node;
     }
 }
 
@@ -48,26 +54,31 @@ static void mark_inputs(need *w, const onnx_node *n)
     }
 }
 
+uint64_t opjit_onnx_output_count(const onnx_node *nodes, uint32_t count)
+{
+    uint64_t names = 0;
+    for (uint32_t n = 0; n < count; n++)
+        names += nodes[n].output_count;
+    return names;
+}
+
 static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                                 uint32_t wanted_count, bool **out)
 {
     need w = { 0 };
+    const uint64_t names = opjit_onnx_output_count(nodes, count);
+    name_maker *maker = ARENA_ARRAY(m->arena, name_maker, (size_t)names + 1);
     w.needed = ARENA_ARRAY(m->arena, bool, (size_t)count + 1);
     w.stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
-    if (w.needed == NULL || w.stack == NULL)
+    w.makers = opjit_onnx_scope(m, NULL, names);
+    if (maker == NULL || w.needed == NULL || w.stack == NULL || w.makers == NULL)
         return opjit_rt_no_memory(m->error);
-    onnx_scope *const scope = m->scope;
-    opjit_status status = OPJIT_OK;
-    w.makers = opjit_onnx_scope(m, NULL);
-    if (w.makers == NULL)
-        return m->error->status;
-    m->scope = w.makers;
-    for (uint32_t n = 0; n < count && status == OPJIT_OK; n++)
-        for (uint32_t i = 0; i < nodes[n].output_count && status == OPJIT_OK; i++)
-            if (nodes[n].outputs[i].size != 0)
-                status = opjit_onnx_define(m, nodes[n].outputs[i], &(onnx_value){ .rank = n });
-    m->scope = scope;
-    TRY(status);
+    for (uint32_t n = 0; n < count; n++)
+        for (uint32_t i = 0; i < nodes[n].output_count; i++)
+            if (nodes[n].outputs[i].size != 0) {
+                *maker = (name_maker){ .node = n };
+                TRY(opjit_onnx_enter(m, w.makers, nodes[n].outputs[i], maker++));
+            }
     for (uint32_t i = 0; i < wanted_count; i++)
         mark(&w, wanted[i]);
     while (w.height > 0)
@@ -89,7 +100,7 @@ static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_functi
     if (frame == NULL)
         return opjit_rt_no_memory(m->error);
     *frame = (onnx_frame){ m->frame, c->node, fn };
-    m->scope = opjit_onnx_scope(m, NULL);
+    m->scope = opjit_onnx_scope(m, NULL, fn->input_count + opjit_onnx_output_count(fn->nodes, fn->node_count));
     if (m->scope == NULL)
         return m->error->status;
     opjit_status status = OPJIT_OK;
@@ -116,26 +127,21 @@ static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_functi
 
 opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model)
 {
-    onnx_scope *const scope = m->scope, *const functions = opjit_onnx_scope(m, NULL);
+    onnx_scope *const functions = opjit_onnx_scope(m, NULL, model->function_count);
     if (functions == NULL)
         return m->error->status;
-    m->scope = functions;
-    opjit_status status = OPJIT_OK;
-    for (uint32_t i = model->function_count; i-- > 0 && status == OPJIT_OK;) {
+    for (uint32_t i = model->function_count; i-- > 0;) {
         onnx_function *const f = &model->functions[i];
-        const onnx_value *const same = opjit_onnx_own(functions, f->name);
-        f->next = same == NULL ? NULL : &model->functions[same->rank];
-        status = opjit_onnx_define(m, f->name, &(onnx_value){ .rank = i });
+        f->next = opjit_onnx_find(functions, f->name);
+        TRY(opjit_onnx_enter(m, functions, f->name, f));
     }
-    m->scope = scope;
     m->functions = functions;
-    return status;
+    return OPJIT_OK;
 }
 
 static const onnx_function *find_function(const onnx_import *m, const onnx_node *n)
 {
-    const onnx_value *const first = opjit_onnx_own(m->functions, n->op);
-    const onnx_function *f = first == NULL ? NULL : &m->model->functions[first->rank];
+    const onnx_function *f = opjit_onnx_find(m->functions, n->op);
     while (f != NULL && !wire_same(f->domain, n->domain))
         f = f->next;
     return f;
@@ -217,8 +223,8 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
         if (c.outputs[i].type == ONNX_UNDEFINED)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
-        c.outputs[i].readers = opjit_onnx_own(m->makers, n->outputs[i])->readers;
-        TRY(opjit_onnx_define(m, n->outputs[i], &c.outputs[i]));
+        c.outputs[i].readers = ((const name_maker *)opjit_onnx_find(m->makers, n->outputs[i]))->readers;
+        TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], &c.outputs[i]));
     }
     return OPJIT_OK;
 }

@@ -85,7 +85,8 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     model->outputs = ARENA_ARRAY(&model->arena, onnx_model_port, (size_t)g->output_count + 1);
     wire_bytes *const wanted = ARENA_ARRAY(&model->arena, wire_bytes, (size_t)g->output_count + 1);
     model->computing.inputs = ARENA_ARRAY(&model->arena, onnx_brought, (size_t)g->input_count + 1);
-    m->scope = opjit_onnx_scope(m, NULL);
+    m->scope = opjit_onnx_scope(m, NULL, (uint64_t)g->initializer_count + g->input_count +
+                                             opjit_onnx_output_count(g->nodes, g->node_count));
     if (model->inputs == NULL || model->outputs == NULL || wanted == NULL || model->computing.inputs == NULL ||
         m->scope == NULL)
         return opjit_rt_no_memory(m->error);

@@ -49,12 +49,14 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
         *status = opjit_rt_no_memory(m->error);
         return true;
     }
-    for (uint64_t k = 0, i = 0; k < channels; k++)
+    for (uint64_t k = 0, i = 0; k < channels; k++) {
+        const float factor = factors[k]; /* which no store below changes, as the compiler can't know */
         for (const uint64_t end = i + count / channels; i < end; i++) {
             float weight;
             memcpy(&weight, filter + i * sizeof weight, sizeof weight); /* it lies anywhere */
-            scaled[i] = weight * factors[k];
+            scaled[i] = weight * factor;
         }
+    }
     for (uint64_t i = 0; i < channels; i++)
         moved[i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
     values[0] = (onnx_value){ .type = ONNX_FLOAT, .rank = by.inputs[1]->rank, .data = scaled };

@@ -230,11 +230,14 @@ static opjit_status take_part(onnx_import *m, const onnx_call *c, uint32_t i, ui
                                  i, (unsigned long long)opjit_onnx_elements_of(v),
                                  (unsigned long long)(rows * columns));
     const size_t bytes = (size_t)(rows * columns) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type));
-    void *const copy = opjit_onnx_room(m, bytes);
-    if (copy == NULL)
-        return m->error->status;
-    memcpy(copy, data + d * bytes, bytes);
-    *out = (onnx_value){ .type = v->type, .rank = 2, .dims = { rows, columns }, .data = copy };
+    const void *part = data + d * bytes;
+    if (v->type != ONNX_INT8 && v->type != ONNX_UINT8) { /* those lie anywhere; of the others there are few */
+        void *const copy = opjit_onnx_room(m, bytes);
+        if (copy == NULL)
+            return m->error->status;
+        part = memcpy(copy, part, bytes);
+    }
+    *out = (onnx_value){ .type = v->type, .rank = 2, .dims = { rows, columns }, .data = part };
     return OPJIT_OK;
 }
 
@@ -252,7 +255,7 @@ static opjit_status read_quantized(onnx_import *m, const onnx_call *c, uint64_t 
     if (onnx_input(c, B) == NULL)
         return OPJIT_OK;
     TRY(take_part(m, c, B, d, 2, columns, &q->bias));
-    float *const bias = (float *)(uintptr_t)q->bias.data; /* the copy: X's, to which the state's is added */
+    float *const bias = (float *)(uintptr_t)q->bias.data; /* a copy: X's, to which the state's is added */
     for (uint64_t k = 0; k < columns && q->bias.type == ONNX_FLOAT; k++)
         bias[k] += bias[columns + k];
     q->bias.dims[0] = 1;

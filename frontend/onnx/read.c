@@ -13,26 +13,24 @@ static opjit_status damaged(const reading *r, const char *what)
     return opjit_rt_refuse(r->error, OPJIT_CORRUPT, "{!file}this is no .onnx file, or a damaged one: %s", what);
 }
 
-/* How many fields of that number the message has; 0, and *status is set, if it is damaged or there are too many. */
-static uint32_t count_of(const reading *r, wire_bytes message, uint32_t number, opjit_status *status)
+enum { PARTS = 32 /* field numbers of what repeats are below */, PARTS_MOST = 1 << 24 };
+
+/* How many fields of each number the message has, which are messages or strings. */
+static opjit_status count_parts(const reading *r, wire_bytes message, uint32_t counts[static PARTS])
 {
     wire_reader in = wire_read(message);
-    uint64_t count = 0;
+    memset(counts, 0, PARTS * sizeof *counts);
     for (wire_field f; opjit_onnx_next(&in, &f);)
-        count += f.number == number && f.type == WIRE_BYTES;
-    if (in.bad || count > UINT32_MAX / 256) {
-        *status = damaged(r, in.bad ? "a field ends behind its message" : "too many parts");
-        return 0;
-    }
-    return (uint32_t)count;
+        if (f.number < PARTS && f.type == WIRE_BYTES && ++counts[f.number] > PARTS_MOST)
+            return damaged(r, "too many parts");
+    return in.bad ? damaged(r, "a field ends behind its message") : OPJIT_OK;
 }
 
-/* An array for the fields of that number, zeroed, and their count. */
-#define ARRAY_OF(r, message, number, type, out, count, status)                                       \
+/* An array for so many parts, zeroed. */
+#define ARRAY_OF(r, type, out, count, status)                                                        \
     do {                                                                                             \
-        (count) = count_of((r), (message), (number), (status));                                      \
-        (out) = *(status) == OPJIT_OK ? ARENA_ARRAY((r)->arena, type, (size_t)(count) + 1) : NULL;   \
-        if (*(status) == OPJIT_OK && (out) == NULL)                                                  \
+        (out) = ARENA_ARRAY((r)->arena, type, (size_t)(count) + 1);                                  \
+        if ((out) == NULL)                                                                           \
             *(status) = opjit_rt_no_memory((r)->error);                                              \
     } while (0)
 
@@ -212,10 +210,11 @@ static opjit_status read_attribute(reading *r, wire_bytes message, onnx_attribut
 static opjit_status read_node(reading *r, wire_bytes message, onnx_node *n)
 {
     opjit_status status = OPJIT_OK;
-    uint32_t inputs, outputs, attributes;
-    ARRAY_OF(r, message, 1, wire_bytes, n->inputs, inputs, &status);
-    ARRAY_OF(r, message, 2, wire_bytes, n->outputs, outputs, &status);
-    ARRAY_OF(r, message, 5, onnx_attribute, n->attributes, attributes, &status);
+    uint32_t counts[PARTS];
+    TRY(count_parts(r, message, counts));
+    ARRAY_OF(r, wire_bytes, n->inputs, counts[1], &status);
+    ARRAY_OF(r, wire_bytes, n->outputs, counts[2], &status);
+    ARRAY_OF(r, onnx_attribute, n->attributes, counts[5], &status);
     TRY(status);
     wire_reader in = wire_read(message);
     for (wire_field f; opjit_onnx_next(&in, &f);) {
@@ -287,11 +286,12 @@ static opjit_status read_port(const reading *r, wire_bytes message, onnx_port *p
     return in.bad || of_type.bad || of_shape.bad ? damaged(r, "an input or output") : OPJIT_OK;
 }
 
-static opjit_status read_nodes(reading *r, wire_bytes message, uint32_t number, onnx_node **out, uint32_t *out_count)
+/* The nodes, which have that number, of a graph or function; count: how many there are. */
+static opjit_status read_nodes(reading *r, wire_bytes message, uint32_t number, uint32_t count, onnx_node **out,
+                               uint32_t *out_count)
 {
     opjit_status status = OPJIT_OK;
-    uint32_t count;
-    ARRAY_OF(r, message, number, onnx_node, *out, count, &status);
+    ARRAY_OF(r, onnx_node, *out, count, &status);
     TRY(status);
     wire_reader in = wire_read(message);
     for (wire_field f; opjit_onnx_next(&in, &f);)
@@ -305,11 +305,12 @@ static opjit_status read_nodes(reading *r, wire_bytes message, uint32_t number, 
 static opjit_status read_graph(reading *r, wire_bytes message, onnx_graph *g)
 {
     opjit_status status = OPJIT_OK;
-    uint32_t initializers, inputs, outputs;
-    TRY(read_nodes(r, message, 1, &g->nodes, &g->node_count));
-    ARRAY_OF(r, message, 5, onnx_tensor, g->initializers, initializers, &status);
-    ARRAY_OF(r, message, 11, onnx_port, g->inputs, inputs, &status);
-    ARRAY_OF(r, message, 12, onnx_port, g->outputs, outputs, &status);
+    uint32_t counts[PARTS];
+    TRY(count_parts(r, message, counts));
+    TRY(read_nodes(r, message, 1, counts[1], &g->nodes, &g->node_count));
+    ARRAY_OF(r, onnx_tensor, g->initializers, counts[5], &status);
+    ARRAY_OF(r, onnx_port, g->inputs, counts[11], &status);
+    ARRAY_OF(r, onnx_port, g->outputs, counts[12], &status);
     TRY(status);
     wire_reader in = wire_read(message);
     for (wire_field f; opjit_onnx_next(&in, &f);) {
@@ -348,13 +349,14 @@ static void read_opset(wire_bytes message, int64_t *opset)
 static opjit_status read_function(reading *r, wire_bytes message, onnx_function *fn)
 {
     opjit_status status = OPJIT_OK;
-    uint32_t inputs, outputs, attributes, defaults;
-    ARRAY_OF(r, message, 4, wire_bytes, fn->inputs, inputs, &status);
-    ARRAY_OF(r, message, 5, wire_bytes, fn->outputs, outputs, &status);
-    ARRAY_OF(r, message, 6, wire_bytes, fn->attributes, attributes, &status);
-    ARRAY_OF(r, message, 11, onnx_attribute, fn->defaults, defaults, &status);
+    uint32_t counts[PARTS];
+    TRY(count_parts(r, message, counts));
+    ARRAY_OF(r, wire_bytes, fn->inputs, counts[4], &status);
+    ARRAY_OF(r, wire_bytes, fn->outputs, counts[5], &status);
+    ARRAY_OF(r, wire_bytes, fn->attributes, counts[6], &status);
+    ARRAY_OF(r, onnx_attribute, fn->defaults, counts[11], &status);
     TRY(status);
-    TRY(read_nodes(r, message, 7, &fn->nodes, &fn->node_count));
+    TRY(read_nodes(r, message, 7, counts[7], &fn->nodes, &fn->node_count));
     wire_reader in = wire_read(message);
     for (wire_field f; opjit_onnx_next(&in, &f);) {
         if (f.type != WIRE_BYTES)
@@ -377,9 +379,10 @@ opjit_status opjit_onnx_read(wire_bytes file, rt_arena *arena, onnx_model *out, 
 {
     reading r = { arena, error, 0 };
     opjit_status status = OPJIT_OK;
-    uint32_t functions;
+    uint32_t counts[PARTS];
     *out = (onnx_model){ 0 };
-    ARRAY_OF(&r, file, 25, onnx_function, out->functions, functions, &status);
+    TRY(count_parts(&r, file, counts));
+    ARRAY_OF(&r, onnx_function, out->functions, counts[25], &status);
     TRY(status);
     wire_reader in = wire_read(file);
     for (wire_field f; opjit_onnx_next(&in, &f);) {
