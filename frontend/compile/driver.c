@@ -230,7 +230,7 @@ static opjit_status bind_constants(const job *j, fe_graph *graph, opjit_kernel *
     for (uint32_t i = 0; i < count && status == OPJIT_OK; i++)
         status = place_constant(core, base, i, &graph->constants[i], borrow, &shared[i], &constants[i], error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_bind(base, constants, shared, kernel, error);
+        status = opjit_rt_kernel_bind(base, constants, shared, j->options->executor, kernel, error);
     if (status != OPJIT_OK)
         opjit_rt_constants_drop(core, shared, count);
     opjit_kernel_release(base);

@@ -235,7 +235,7 @@ typedef struct opjit_compile_options {
     const char *target;        /* NULL: the context's */
     const char *name;          /* kernel name for debuggers and symbols, a C identifier of at most 95 characters; NULL:
                                   made from operator, dtype and key */
-    const opjit_executor *executor; /* stages of large kernels are compiled on its threads, and the code is the same;
+    const opjit_executor *executor; /* large kernels are compiled and fill what they keep on its threads: same bytes;
                                   used by the call that compiles alone; NULL: all on the caller's thread */
 } opjit_compile_options;
 #define OPJIT_COMPILE_OPTIONS_INIT { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL, NULL }

@@ -41,29 +41,20 @@ static const program *find_keeper(const opjit_kernel *k, const program *p)
     return NULL;
 }
 
-/* The steps that run once, one after the other on this thread. */
-static opjit_status run_once(const program *p, void *const *buffers, uint8_t *workspace, opjit_error *error)
-{
-    uint8_t *const scratch = workspace == NULL ? NULL : workspace + p->meta->shared_size;
-
-    for (uint32_t i = p->meta->once_first; i < p->meta->once_first + p->meta->once_steps; i++) {
-        const opjit_step_info *step = &p->steps[i];
-        if (p->interpret == NULL)
-            program_stage(p, step)(buffers, NULL, workspace, scratch, 0, step->extent);
-        else
-            TRY(p->interpret(p->user, i, buffers, NULL, workspace, scratch, 0, step->extent, error));
-    }
-    return OPJIT_OK;
-}
-
-/* With memory for it, and a list of pointers, of the allocator. */
-static opjit_status make(const opjit_kernel *k, program *p, size_t size, opjit_error *error)
+/* With memory for it, and a list of pointers, of the allocator.  host: the executor that the host gave, or NULL. */
+static opjit_status make(const opjit_kernel *k, program *p, size_t size, const opjit_executor *host,
+                         opjit_error *error)
 {
     const opjit_allocator *a = &k->core->allocator;
     const size_t list = (k->buffers + (size_t)1) * sizeof(void *);
-    const size_t needed = (size_t)(p->meta->shared_size + p->meta->scratch_size); /* each is checked: no overflow */
+    const opjit_executor executor = host == NULL ? (opjit_executor){ NULL, 1, NULL } : *host;
+    const bool alone = executor.run == NULL || executor.workers == 0;
+    uint64_t needed;
+
+    if (!opjit_rt_workspace_needed(p, alone ? 1 : executor.workers, &needed))
+        return opjit_rt_no_memory(error);
     void **buffers = opjit_rt_allocate(a, list, alignof(void *));
-    uint8_t *workspace = needed == 0 ? NULL : opjit_rt_allocate(a, needed, OPJIT_WORKSPACE_ALIGNMENT);
+    uint8_t *workspace = needed == 0 ? NULL : opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT);
     opjit_status status;
 
     p->kept = opjit_rt_allocate_data(a, size, OPJIT_WORKSPACE_ALIGNMENT);
@@ -71,19 +62,27 @@ static opjit_status make(const opjit_kernel *k, program *p, size_t size, opjit_e
     if (p->kept == NULL || buffers == NULL || (needed != 0 && workspace == NULL)) {
         status = opjit_rt_no_memory(error);
     } else {
+        const rt_run run = { .kernel = k,
+                             .program = p,
+                             .slots = k->slots,
+                             .buffers = buffers,
+                             .shared = workspace,
+                             .scratch = workspace == NULL ? NULL : workspace + p->meta->shared_size,
+                             .executor = alone ? NULL : &executor };
         for (uint32_t i = 0; i < k->buffers; i++)
             buffers[i] = k->slots[i].constant;
         buffers[k->buffers] = p->kept;
         if (k->hooks.zeroed)
             memset(p->kept, 0, size);
-        status = run_once(p, buffers, workspace, error);
+        status = opjit_rt_run_steps(&run, p->meta->once_first, p->meta->once_steps, error);
     }
-    opjit_rt_release(a, workspace, needed);
+    opjit_rt_release(a, workspace, (size_t)needed);
     opjit_rt_release(a, buffers, list);
     return status;
 }
 
-opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, opjit_error *error)
+opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, const opjit_executor *executor,
+                                   opjit_error *error)
 {
     const uint64_t size = rt_meta_kept(p->meta);
     const program *const older = size == 0 ? NULL : find_keeper(k, p);
@@ -91,7 +90,7 @@ opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, opjit_erro
     if (size == 0)
         return OPJIT_OK;
     if (older == NULL)
-        return make(k, p, (size_t)size, error);
+        return make(k, p, (size_t)size, executor, error);
     p->kept = older->kept;
     return OPJIT_OK;
 }

@@ -245,9 +245,9 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
 }
 
 /* For a kernel that nobody else has: it goes where that fails. */
-static opjit_status keep(opjit_kernel *k, program *p, opjit_error *error)
+static opjit_status keep(opjit_kernel *k, program *p, const opjit_executor *executor, opjit_error *error)
 {
-    const opjit_status status = opjit_rt_program_keep(k, p, error);
+    const opjit_status status = opjit_rt_program_keep(k, p, executor, error);
 
     if (status != OPJIT_OK)
         kernel_free(k);
@@ -296,7 +296,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     if (status == OPJIT_OK && hooks != NULL)
         k->hooks = *hooks;
     if (status == OPJIT_OK && (hooks == NULL || !hooks->unbound))
-        status = keep(k, p, error);
+        status = keep(k, p, NULL, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);
         return status;
@@ -333,7 +333,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     program_prepare(p, true);
     status = kernel_create(core, p, constants, false, &k, error);
     if (status == OPJIT_OK)
-        status = keep(k, p, error);
+        status = keep(k, p, NULL, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);
         return status;
@@ -364,8 +364,8 @@ void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint3
     return s->constant;
 }
 
-opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
-                                  opjit_error *error)
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared,
+                                  const opjit_executor *executor, opjit_kernel **out, opjit_error *error)
 {
     program *p = atomic_load(&base->active), *own = NULL;
     opjit_status status = OPJIT_OK;
@@ -378,7 +378,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt
         if (status == OPJIT_OK)
             atomic_store(&k->active, own);
         if (status == OPJIT_OK)
-            status = keep(k, own, error);
+            status = keep(k, own, executor, error);
         if (status != OPJIT_OK) {
             if (own == NULL)
                 kernel_free(k);

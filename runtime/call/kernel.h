@@ -60,9 +60,9 @@ opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
 /* A kernel with the code of base and these constants, one pointer a constant buffer.  shared: by constant, what
  * the kernel takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's
- * allocator).  Retains base. */
-opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
-                                  opjit_error *error);
+ * allocator).  executor: on its threads it makes what it keeps; NULL: on this one.  Retains base. */
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared,
+                                  const opjit_executor *executor, opjit_kernel **out, opjit_error *error);
 /* The memory of the index-th constant, NULL in a base that leaves it to the kernels that are bound to it, and in *align
  * what its address is to be a multiple of. */
 void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint32_t *align);

@@ -128,8 +128,10 @@ static inline const opjit_kernel *kernel_maker(const opjit_kernel *k)
 /* --- keep.c ------------------------------------------------------------------------------------------------------- */
 /* A program that runs the code of owner's newest version, and keeps nothing yet.  Retains owner. */
 opjit_status opjit_rt_program_borrow(opjit_kernel *owner, program **out, opjit_error *error);
-/* Runs the stages of p that run once, with the constants of k, unless an older version of k has kept the same. */
-opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, opjit_error *error);
+/* Runs the stages of p that run once, with the constants of k, unless an older version of k has kept the same.
+ * executor: on its threads, NULL: on this one. */
+opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, const opjit_executor *executor,
+                                   opjit_error *error);
 
 /* --- run.c -------------------------------------------------------------------------------------------------------- */
 /* Where the clock's readings of a call go. */
@@ -160,6 +162,8 @@ opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *e
 /* buffers: of the call and the kernel's constants, which somebody else may have lent it; slots: theirs. */
 opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const slot *slots, const opjit_call *call,
                                       void *const *buffers, uint64_t needed, opjit_error *error);
+/* Runs count steps from the first one on, r being whole. */
+opjit_status opjit_rt_run_steps(const rt_run *r, uint32_t first, uint32_t count, opjit_error *error);
 /* Runs the variant's steps; r has kernel, program, slots, buffers, parameters and timing. */
 opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
                                    opjit_error *error);

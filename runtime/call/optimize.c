@@ -58,7 +58,7 @@ static opjit_status adopt_locked(opjit_kernel *k, opjit_kernel *better, opjit_er
         !same_interface(current, from))
         return refuse_interface(error);
     TRY(opjit_rt_program_borrow(better, &p, error));
-    const opjit_status status = opjit_rt_program_keep(k, p, error);
+    const opjit_status status = opjit_rt_program_keep(k, p, NULL, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(k->core, p);
         return status;
@@ -97,7 +97,7 @@ static opjit_status optimize_locked(opjit_kernel *k, const atomic_bool *cancel, 
         opjit_rt_program_destroy(k->core, better);
         return refuse_interface(error);
     }
-    const opjit_status status = k->hooks.unbound ? OPJIT_OK : opjit_rt_program_keep(k, better, error);
+    const opjit_status status = k->hooks.unbound ? OPJIT_OK : opjit_rt_program_keep(k, better, NULL, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(k->core, better);
         return status;

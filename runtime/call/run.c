@@ -136,13 +136,12 @@ static opjit_status run_step_timed(const rt_run *r, uint32_t index, opjit_error 
     return status;
 }
 
-static opjit_status run_steps(const rt_run *r, const opjit_variant_info *variant, opjit_error *error)
+opjit_status opjit_rt_run_steps(const rt_run *r, uint32_t first, uint32_t count, opjit_error *error)
 {
     opjit_status status = OPJIT_OK;
 
-    for (uint32_t i = 0; i < variant->steps && status == OPJIT_OK; i++)
-        status = r->timing == NULL ? run_step(r, variant->first_step + i, extent_of(r, variant->first_step + i), error)
-                                   : run_step_timed(r, variant->first_step + i, error);
+    for (uint32_t i = first; i < first + count && status == OPJIT_OK; i++)
+        status = r->timing == NULL ? run_step(r, i, extent_of(r, i), error) : run_step_timed(r, i, error);
     return status;
 }
 
@@ -219,7 +218,7 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     }
     place_temps(r);
     r->executor = call->executor == NULL ? NULL : &executor;
-    status = run_steps(r, variant, error);
+    status = opjit_rt_run_steps(r, variant->first_step, variant->steps, error);
     opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
     return status;
 }

@@ -11,6 +11,7 @@ enum { BINDINGS = 2, KEPT = 3 /* behind the constant */ };
 static counting memory;
 static opjit_context *context;
 static int prepared;
+static uint32_t worker; /* of the piece that runs */
 static uint8_t kept_by[2][SAMPLE_ELEMENTS];
 static opjit_error error;
 
@@ -24,7 +25,7 @@ static opjit_status interpret(void *user, uint32_t step, void *const *buffers, c
     uint8_t *const kept = buffers[KEPT];
     ck_assert_uint_eq((uintptr_t)kept % 64, 0);
     ck_assert_uint_eq((uintptr_t)shared % 64, 0);
-    ck_assert_ptr_eq(scratch, (uint8_t *)shared + 64);
+    ck_assert_ptr_eq(scratch, (uint8_t *)shared + 64 * (size_t)(1 + worker));
     prepared += step == 0;
     for (uint64_t i = begin; i < end; i++) {
         if (step == 0) {
@@ -77,6 +78,7 @@ static void setup(void)
     options.allocator = &a;
     ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
     prepared = 0;
+    worker = 0;
     for (int i = 0; i < SAMPLE_ELEMENTS; i++) {
         kept_by[0][i] = (uint8_t)(i + 1);
         kept_by[1][i] = (uint8_t)(100 - i);
@@ -111,7 +113,8 @@ START_TEST(each_binding_has_its_own)
     ck_assert_int_eq(create(NULL, &unbound, 7, &base), OPJIT_OK);
     ck_assert_int_eq(prepared, 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[i] }, NULL, &kernels[i], &error), OPJIT_OK);
+        ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[i] }, NULL, NULL, &kernels[i], &error),
+                         OPJIT_OK);
     ck_assert_int_eq(prepared, 2);
     opjit_kernel_release(base);
     for (int i = 0; i < 2; i++)
@@ -120,6 +123,43 @@ START_TEST(each_binding_has_its_own)
     opjit_kernel_release(kernels[0]);
     check_call(kernels[1], kept_by[1]);
     opjit_kernel_release(kernels[1]);
+}
+END_TEST
+
+/* An executor of two workers, on one thread: they take pieces in turns.  user: a status, for which it runs none. */
+static opjit_status in_turns(void *user, uint64_t extent, uint64_t grain,
+                             void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg)
+{
+    const opjit_status status = *(const opjit_status *)user;
+    for (uint64_t begin = 0; begin < extent && status == OPJIT_OK; begin += grain) {
+        worker = begin / grain % 2;
+        body(arg, worker, begin, begin + grain < extent ? begin + grain : extent);
+    }
+    worker = 0;
+    return status;
+}
+
+START_TEST(made_by_an_executor)
+{
+    opjit_status status = OPJIT_OK;
+    const opjit_executor executor = { &status, 2, in_turns }, nobody = { &status, 0, in_turns };
+    opjit_kernel *base, *kernel;
+    ck_assert_int_eq(create(NULL, &unbound, 7, &base), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, &kernel, &error), OPJIT_OK);
+    ck_assert_int_gt(prepared, 1); /* pieces */
+    check_call(kernel, kept_by[0]);
+    opjit_kernel_release(kernel);
+    prepared = 0;
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[1] }, NULL, &nobody, &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(prepared, 1); /* it has no workers: here, in one piece */
+    check_call(kernel, kept_by[1]);
+    opjit_kernel_release(kernel);
+    const int live = atomic_load(&memory.live);
+    status = OPJIT_CANCELLED;
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, &kernel, &error),
+                     OPJIT_CANCELLED);
+    ck_assert_int_eq(atomic_load(&memory.live), live);
+    opjit_kernel_release(base);
 }
 END_TEST
 
@@ -159,7 +199,7 @@ START_TEST(out_of_memory)
             const int live = atomic_load(&memory.live);
             memory.fail_at = atomic_load(&memory.calls) + fail_at;
             status = way == 0   ? create(kept_by[0], &hooks, 7, &kernel)
-                     : way == 1 ? opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &kernel, &error)
+                     : way == 1 ? opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, NULL, &kernel, &error)
                                 : opjit_rt_kernel_adopt(kernel, better, &error);
             memory.fail_at = 0;
             ck_assert_msg(status == OPJIT_OK || status == OPJIT_OUT_OF_MEMORY, "%s", error.message);
@@ -186,6 +226,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, made_once);
     tcase_add_test(tcase, each_binding_has_its_own);
+    tcase_add_test(tcase, made_by_an_executor);
     tcase_add_test(tcase, versions);
     tcase_add_test(tcase, out_of_memory);
     srunner_run_all(runner, CK_ENV);
