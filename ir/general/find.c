@@ -16,6 +16,8 @@ enum {
     LEAST_WIDTH = 8    /* sizes for each candidate, of a range that has enough of its own */
 };
 
+#define KINDS_TEXT "{!kernel}{!dims}sizes around %s = {%lld} have kernels of too many kinds; give narrower bounds"
+
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 
 bool opjit_ir_is_prime(int64_t n)
@@ -161,6 +163,23 @@ static void keep_group(const finder *x, uint32_t group, ir_samples *samples, tri
     }
 }
 
+/* Whether the samples have enough sizes of each dimension to tell what follows from it. */
+static bool are_varied(const finder *x, const ir_samples *samples)
+{
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        uint32_t others = 0;
+        for (uint32_t i = 1; i < samples->count; i++) {
+            uint32_t k = 0;
+            while (samples->values[k][d] != samples->values[i][d])
+                k++;
+            others += k == i;
+        }
+        if (others < LEAST_SAMPLES - 1 && x->dims[d].lo < x->dims[d].hi)
+            return false;
+    }
+    return true;
+}
+
 /* How many sizes of its dimension the part with the typical one keeps. */
 static int64_t width(const finder *x, const ir_cut *cut)
 {
@@ -194,6 +213,8 @@ static opjit_status try_group(const finder *x, uint32_t group, ir_general *out, 
     trial t = { .x = x, .general = out, .samples = &samples };
 
     keep_group(x, group, &samples, &t);
+    if (!are_varied(x, &samples))
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT, x->dims[0].name, (long long)x->typical[0]);
     const opjit_status status = try_one(&t, false, out, out_cut, error);
     if (status != OPJIT_UNSUPPORTED)
         return status;
@@ -230,10 +251,7 @@ static opjit_status try_groups(finder *x, ir_general *out, ir_cut *out_cut, opji
     }
     return status != OPJIT_OK
                ? status
-               : opjit_rt_refuse(
-                     error, OPJIT_UNSUPPORTED,
-                     "{!kernel}{!dims}sizes around %s = {%lld} have kernels of too many kinds; give narrower bounds",
-                     x->dims[0].name, (long long)x->typical[0]);
+               : opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT, x->dims[0].name, (long long)x->typical[0]);
 }
 
 /* Of a range of one size: its function, in which there is nothing to prove that a compile would not. */

@@ -249,15 +249,31 @@ static uint64_t bytes_of(const ir_func *f)
     return sum;
 }
 
+/* Whether both have the same bytes in each binding: else one of them would read what is not there. */
+static bool same_bindings(const ir_func *value, const ir_func *instance)
+{
+    for (uint32_t t = 1; t < value->tensor_count; t++)
+        for (uint32_t i = 1; i < instance->tensor_count; i++) {
+            const ir_tensor *a = &value->tensors[t], *b = &instance->tensors[i];
+            if (a->role == b->role && (a->role == IR_IN || a->role == IR_OUT || a->role == IR_CONSTANT) &&
+                a->slot == b->slot && a->bytes != b->bytes)
+                return false;
+        }
+    return true;
+}
+
 static opjit_status compare(const ir_general *g, const int64_t *values, const ir_func *value, bool *out_same,
                             opjit_error *error)
 {
     ir_func instance;
     rt_arena arena;
 
+    *out_same = false;
     TRY(opjit_ir_general_instance(g, values, &instance, error));
     opjit_rt_arena_init(&arena, value->arena.allocator);
-    const opjit_status status = run_both(value, &instance, &arena, out_same, error);
+    opjit_status status = OPJIT_OK;
+    if (same_bindings(value, &instance))
+        status = run_both(value, &instance, &arena, out_same, error);
     opjit_rt_arena_free(&arena);
     opjit_ir_free(&instance);
     return status;
@@ -285,7 +301,7 @@ static bool has_one(const ir_samples *samples, const int64_t *values)
 
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
-                              bool *out_same, opjit_error *error)
+                              bool is_sure, bool *out_same, opjit_error *error)
 {
     ir_definition own;
     opjit_status status = opjit_ir_define(value, &own, error);
@@ -296,7 +312,7 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
         if (own.work <= most_work && bytes_of(value) < MOST_BYTES)
             status = compare(g, values, value, out_same, error);
         else /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
-            *out_same = !is_above(samples, values) && (same || has_one(samples, values));
+            *out_same = !is_sure && !is_above(samples, values) && (same || has_one(samples, values));
     }
     opjit_ir_definition_free(&own);
     return status;

@@ -17,9 +17,9 @@ void opjit_ir_definition_free(ir_definition *d);
 
 /* Whether the generalization of the samples, whose definitions these are, computes `value`, the graph's definition for
  * these values.  same_loops: its loops are the samples' but for numbers.  most_work: elements and terms that are
- * interpreted to find out. */
+ * interpreted to find out.  is_sure: what is more work than that is refused, though it may well be right. */
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
-                              bool *out_same, opjit_error *error);
+                              bool is_sure, bool *out_same, opjit_error *error);
 
 #endif
