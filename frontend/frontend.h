@@ -160,6 +160,11 @@ typedef struct fe_dynamic {
     void *user;
     bool binds; /* there are constants that are bound, not folded */
 } fe_dynamic;
+opjit_context *opjit_fe_artifact_context(const opjit_artifact *artifact); /* aot/artifact.c */
+/* The subject's half of the key; refuses wrong dimensions. */
+opjit_status opjit_fe_dynamic_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *error);
+/* Names the graph's inputs and outputs as the description for the largest sizes does. */
+opjit_status opjit_fe_dynamic_label(const fe_dynamic *dynamic, fe_graph *graph, opjit_error *error);
 /* Reads the graph for the largest sizes, as opjit_fe_graph_read does, whose arena this makes ready. */
 opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_graph *out, opjit_error *error);
 

@@ -3,164 +3,14 @@
  * it:
  *     NAME(in0, ..., out0, ..., params ..., [weights,] workspace)   typed, as the generated header declares it
  *     NAME_packed(buffers, params, workspace)             the same with arrays
+ * Both return nothing; of a kernel with dynamic dimensions, whose sizes are parameters, 0, or 1 + the number of the
+ * first dimension that is outside of its bounds.
  *     NAME_runs_here()                                    whether this machine has what the code needs (cpu_check.c)
  *     NAME_metadata, NAME_kernel                          opjit_kernel_meta, opjit_aot_kernel
  * and the constants that the kernel binds itself.  Everything is read-only and refers to itself by distances, so it
  * needs no relocation when it is loaded.  With several versions NAME and NAME_packed are indirect functions: the loader
  * asks once which version they are. */
-#include "codegen/driver/driver.h"
-
-#include <stdio.h>
-
-enum { NAME_SIZE = 288 };
-
-/* --- reading the metadata ----------------------------------------------------------------------------------------- */
-static const opjit_step_info *step_at(const opjit_kernel_meta *m, uint32_t index)
-{
-    return (const opjit_step_info *)((const char *)m + m->step_info) + index;
-}
-
-static const opjit_variant_info *variant_at(const opjit_kernel_meta *m, uint32_t index)
-{
-    return (const opjit_variant_info *)((const char *)m + m->variant_info) + index;
-}
-
-static const opjit_param_info *param_at(const opjit_kernel_meta *m, uint32_t index)
-{
-    return (const opjit_param_info *)((const char *)m + m->param_info) + index;
-}
-
-static uint32_t bindings(const opjit_kernel_meta *m)
-{
-    return m->inputs + m->outputs;
-}
-
-/* Whether the caller gives the constants. */
-static bool has_weights(const codegen_kernel *k)
-{
-    return k->weights_apart && k->versions[0].meta->constants != 0;
-}
-
-/* Whether any version needs one; all versions have the same arguments. */
-static bool has_workspace(const codegen_kernel *k)
-{
-    uint64_t sizes = 0;
-    for (uint32_t i = 0; i < k->version_count; i++)
-        sizes |= k->versions[i].meta->shared_size | k->versions[i].meta->scratch_size;
-    return sizes != 0;
-}
-
-/* --- functions ---------------------------------------------------------------------------------------------------- */
-static LLVMValueRef begin(cg_func *f, const char *kernel, const char *suffix, LLVMTypeRef type)
-{
-    char name[NAME_SIZE];
-    snprintf(name, sizeof(name), "%s%s", kernel, suffix);
-    f->fn = LLVMAddFunction(f->module, name, type);
-    LLVMSetLinkage(f->fn, LLVMInternalLinkage);
-    opjit_cg_attributes(f, f->fn);
-    LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
-    return f->fn;
-}
-
-static LLVMValueRef at(cg_func *f, LLVMTypeRef type, LLVMValueRef base, uint64_t index)
-{
-    return opjit_cg_offset(f, type, base, opjit_cg_number(f, 64, 1, index));
-}
-
-static LLVMValueRef load_pointer(cg_func *f, LLVMValueRef buffers, uint32_t index)
-{
-    return LLVMBuildLoad2(f->b, f->type.ptr, at(f, f->type.ptr, buffers, index), "");
-}
-
-/* The caller's pointers, then those of the kernel's constants: its own, or out of the caller's weights. */
-static LLVMValueRef all_buffers(cg_func *f, const cg_kernel *k, const opjit_kernel_meta *m, LLVMValueRef given)
-{
-    if (m->constants == 0)
-        return given;
-    LLVMValueRef all = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, bindings(m) + m->constants), "");
-    for (uint32_t i = 0; i < bindings(m); i++)
-        LLVMBuildStore(f->b, load_pointer(f, given, i), at(f, f->type.ptr, all, i));
-    LLVMValueRef weights = has_weights(k->request) ? load_pointer(f, given, bindings(m)) : NULL;
-    uint64_t offset = 0;
-    for (uint32_t i = 0; i < m->constants; i++) {
-        LLVMValueRef constant = weights != NULL ? at(f, f->type.i8, weights, offset) : k->constants[i];
-        LLVMBuildStore(f->b, constant, at(f, f->type.ptr, all, bindings(m) + i));
-        offset = align_up(offset + k->request->constants[i].bytes, 64);
-    }
-    return all;
-}
-
-/* What a version's packed function uses. */
-typedef struct packed {
-    cg_func *f;
-    const opjit_kernel_meta *meta;
-    const LLVMValueRef *stages; /* by step */
-    LLVMTypeRef stage_type;
-    LLVMValueRef buffers, params, shared, scratch;
-} packed;
-
-/* Runs the variant and returns. */
-static void run_variant(const packed *p, const opjit_variant_info *variant)
-{
-    cg_func *f = p->f;
-    for (uint32_t i = 0; i < variant->steps; i++) {
-        const uint32_t step = variant->first_step + i;
-        LLVMValueRef args[6] = { p->buffers,
-                                 p->params,
-                                 p->shared,
-                                 p->scratch,
-                                 opjit_cg_number(f, 64, 1, 0),
-                                 opjit_cg_number(f, 64, 1, step_at(p->meta, step)->extent) };
-        LLVMBuildCall2(f->b, p->stage_type, p->stages[step], args, 6, "");
-    }
-    LLVMBuildRetVoid(f->b);
-}
-
-/* Whether the two buffers of every pair in the mask are the same pointer. */
-static LLVMValueRef mask_holds(const packed *p, uint64_t mask)
-{
-    cg_func *f = p->f;
-    LLVMValueRef all = NULL;
-    for (uint32_t bit = 0; bit < 64; bit++) {
-        if ((mask >> bit & 1) == 0)
-            continue;
-        LLVMValueRef output = load_pointer(f, p->buffers, p->meta->inputs + bit / 8);
-        LLVMValueRef same = LLVMBuildICmp(f->b, LLVMIntEQ, output, load_pointer(f, p->buffers, bit % 8), "");
-        all = all ? LLVMBuildAnd(f->b, all, same, "") : same;
-    }
-    return all;
-}
-
-static LLVMValueRef emit_packed(cg_func *f, const cg_kernel *k, const codegen_version *version,
-                                const LLVMValueRef *stages)
-{
-    const opjit_kernel_meta *m = version->meta;
-    LLVMValueRef fn = begin(f, version->name, ".packed", k->packed_type);
-    LLVMValueRef workspace = LLVMGetParam(fn, 2);
-    packed p = { .f = f,
-                 .meta = m,
-                 .stages = stages,
-                 .stage_type = opjit_cg_stage_type(f),
-                 .buffers = all_buffers(f, k, m, LLVMGetParam(fn, 0)),
-                 .params = LLVMGetParam(fn, 1),
-                 .shared = workspace };
-    p.scratch = at(f, f->type.i8, workspace, m->shared_size);
-    for (uint32_t v = 0; v < m->variants; v++) {
-        const opjit_variant_info *variant = variant_at(m, v);
-        LLVMBasicBlockRef taken, next;
-        if (variant->alias_mask == 0) { /* the last one: its mask always holds */
-            run_variant(&p, variant);
-            break;
-        }
-        taken = LLVMAppendBasicBlockInContext(f->llvm, fn, "");
-        next = LLVMAppendBasicBlockInContext(f->llvm, fn, "");
-        LLVMBuildCondBr(f->b, mask_holds(&p, variant->alias_mask), taken, next);
-        LLVMPositionBuilderAtEnd(f->b, taken);
-        run_variant(&p, variant);
-        LLVMPositionBuilderAtEnd(f->b, next);
-    }
-    return fn;
-}
+#include "codegen/driver/entry.h"
 
 /* The C type of a parameter; FLOAT16 as its bits. */
 static LLVMTypeRef param_type(const cg_func *f, uint32_t dtype)
@@ -178,6 +28,11 @@ static bool is_signed(uint32_t dtype)
            dtype == DML_TENSOR_DATA_TYPE_INT16 || dtype == DML_TENSOR_DATA_TYPE_INT8;
 }
 
+static LLVMTypeRef result_type(const cg_func *f, const opjit_kernel_meta *m)
+{
+    return has_dims(m) ? f->type.i32 : f->type.none;
+}
+
 static LLVMTypeRef typed_type(const cg_func *f, const codegen_kernel *request)
 {
     const opjit_kernel_meta *m = request->versions[0].meta;
@@ -188,7 +43,7 @@ static LLVMTypeRef typed_type(const cg_func *f, const codegen_kernel *request)
     for (uint32_t i = 0; i < count; i++)
         types[i] = i >= bindings(m) && i < bindings(m) + m->params ? param_type(f, param_at(m, i - bindings(m))->dtype)
                                                                    : f->type.ptr;
-    return LLVMFunctionType(f->type.none, types, count, 0);
+    return LLVMFunctionType(result_type(f, m), types, count, 0);
 }
 
 /* A parameter as its 8 bytes.  Callers need not have extended small ones. */
@@ -212,8 +67,12 @@ static LLVMValueRef emit_typed(cg_func *f, const cg_kernel *k, const codegen_ver
     for (uint32_t i = 0; i < m->params; i++)
         LLVMBuildStore(f->b, param_bits(f, param_at(m, i), LLVMGetParam(fn, count + i)), at(f, f->type.i64, params, i));
     LLVMValueRef workspace = has_workspace(k->request) ? LLVMGetParam(fn, count + m->params + weights) : none;
-    LLVMBuildCall2(f->b, k->packed_type, callee, (LLVMValueRef[]){ buffers, params, workspace }, 3, "");
-    LLVMBuildRetVoid(f->b);
+    LLVMValueRef status =
+        LLVMBuildCall2(f->b, k->packed_type, callee, (LLVMValueRef[]){ buffers, params, workspace }, 3, "");
+    if (has_dims(m))
+        LLVMBuildRet(f->b, status);
+    else
+        LLVMBuildRetVoid(f->b);
     return fn;
 }
 
@@ -320,7 +179,7 @@ opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, co
     *out = (cg_kernel){ .request = request,
                         .name = name,
                         .versions = ARENA_ARRAY(f->arena, cg_entries, request->version_count),
-                        .packed_type = LLVMFunctionType(f->type.none,
+                        .packed_type = LLVMFunctionType(result_type(f, request->versions[0].meta),
                                                         (LLVMTypeRef[]){ f->type.ptr, f->type.ptr, f->type.ptr }, 3, 0),
                         .typed_type = typed_type(f, request),
                         .runs_type = LLVMFunctionType(f->type.i32, NULL, 0, 0) };
@@ -367,7 +226,7 @@ opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
     if (first.arch == RT_ARCH_X86_64 || k->request->version_count > 1)
         e->runs = opjit_cg_runs_here(f, version->target, name);
     f->target = version->target;
-    e->packed = emit_packed(f, k, version, stages);
+    e->packed = opjit_cg_emit_packed(f, k, version, stages);
     e->typed = emit_typed(f, k, version, e->packed);
     LLVMValueRef code = version->meta->steps != 0 ? stages[0] : e->packed;
     LLVMValueRef metadata = emit_metadata(f, version, stages, code);

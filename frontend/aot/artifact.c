@@ -298,6 +298,12 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
             "{kernel} {!name}\"{%s}\": has custom operators, which are functions of this process and can't be "
             "compiled ahead of time",
             k->name);
+    if (subject->dynamic != NULL) {
+        TRY(opjit_fe_dynamic_program(subject->dynamic, &unit->graph, &unit->options, unit->name,
+                                     &unit->core->allocator, &unit->program, error));
+        unit->dynamic = NULL; /* it is the caller's */
+        return opjit_fe_dynamic_label(subject->dynamic, &unit->graph, error);
+    }
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                               &unit->program, error));
     return opjit_fe_graph_label(subject, &unit->graph, error);
@@ -382,6 +388,11 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{options}.{flags}: OPJIT_COMPILE_INTERPRET, but an artifact is machine code");
     TRY(check_kernel_name(a, read.name, error));
+    if (subject->dynamic != NULL) {
+        fe_options own = read;
+        own.target = &a->targets[0];
+        TRY(opjit_fe_dynamic_check(&own, options, error));
+    }
     TRY(grow(a, error));
     if (options->level == OPJIT_LEVEL_AUTO) /* compiled once and run for years */
         read.level = OPJIT_LEVEL_PEAK;
@@ -430,5 +441,25 @@ opjit_status opjit_artifact_add_graph(opjit_artifact *artifact, const DML_GRAPH_
 
     TRY(check_arguments(artifact, desc, "desc", options, error));
     TRY(opjit_fe_graph_subject(desc, options, &subject, error));
+    return add(artifact, &subject, options, error);
+}
+
+opjit_context *opjit_fe_artifact_context(const opjit_artifact *artifact)
+{
+    return artifact->context;
+}
+
+opjit_status opjit_artifact_add_dynamic(opjit_artifact *artifact, const opjit_dim *dims, uint32_t dim_count,
+                                        opjit_describe_fn describe, void *user, const opjit_compile_options *options,
+                                        opjit_error *error)
+{
+    fe_dynamic dynamic = { .dims = dims, .dim_count = dim_count, .describe = describe, .user = user };
+    const fe_subject subject = { .dynamic = &dynamic };
+
+    opjit_rt_error_clear(error);
+    if (describe == NULL || artifact == NULL)
+        return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : "describe");
+    dynamic.context = artifact->context;
+    TRY(check_arguments(artifact, dims, "dims", options, error));
     return add(artifact, &subject, options, error);
 }

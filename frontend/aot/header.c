@@ -50,15 +50,69 @@ static void put_argument(const fe_shipped *k, uint32_t index, const char *name, 
     }
 }
 
+static const opjit_size_form *forms_of(const opjit_kernel_meta *m, uint32_t buffer)
+{
+    const opjit_size_form *forms = (const opjit_size_form *)(const void *)((const char *)m + m->forms);
+    return m->dims == 0 ? NULL : forms + buffer * OPJIT_BUFFER_FORMS;
+}
+
+/* The name that the number of a dimension has in the prototype. */
+static const char *dim_name(const fe_shipped *k, uint32_t d)
+{
+    const opjit_kernel_meta *m = shipped_meta(k, 0);
+    return k->arguments[m->inputs + m->outputs + m->params - m->dims + d].text;
+}
+
+/* The form as an expression, for people or for a macro of C. */
+static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_macro, rt_bytes *out)
+{
+    const bool divides = form->divisor != 1 || form->times != 1;
+    const char *between = "";
+
+    opjit_rt_bytes_printf(out, "%s", divides ? "(" : "");
+    for (uint32_t i = 0; i < 2; i++) {
+        if (form->factors[i] == 0)
+            continue;
+        opjit_rt_bytes_printf(out, "%s", between);
+        if (form->factors[i] != 1 || in_macro)
+            opjit_rt_bytes_printf(out, in_macro ? "INT64_C(%" PRId64 ") * " : "%" PRId64 " * ", form->factors[i]);
+        between = "";
+        for (uint32_t d = 0; d < shipped_meta(k, 0)->dims; d++)
+            for (uint32_t p = 0; p < form->powers[i][d]; p++, between = " * ")
+                opjit_rt_bytes_printf(out, in_macro ? "%s(int64_t)(%s)" : "%s%s", between, dim_name(k, d));
+        between = " + ";
+    }
+    if (form->constant != 0 || between[0] == '\0')
+        opjit_rt_bytes_printf(out, in_macro ? "%sINT64_C(%" PRId64 ")" : "%s%" PRId64, between, form->constant);
+    if (divides)
+        opjit_rt_bytes_printf(out, ") / %" PRId64 " * %" PRId64, form->divisor, form->times);
+}
+
+static void put_sizes(const fe_shipped *k, const opjit_size_form *forms, const opjit_buffer_info *info, rt_bytes *out)
+{
+    opjit_rt_bytes_printf(out, " [");
+    for (uint32_t d = 0; d < info->rank; d++) {
+        opjit_rt_bytes_printf(out, "%s", d == 0 ? "" : ", ");
+        put_form(k, &forms[1 + d], false, out);
+    }
+    opjit_rt_bytes_printf(out, "], dense, ");
+    put_form(k, forms, false, out);
+    opjit_rt_bytes_printf(out, " bytes, aligned to %" PRIu32, info->align);
+}
+
 static void put_buffer(const fe_shipped *k, const opjit_buffer_info *info, uint32_t index, rt_bytes *out)
 {
     const char *between = "; may be the very memory of ";
 
     put_argument(k, index, meta_text(shipped_meta(k, 0), info->name), out);
     opjit_rt_bytes_printf(out, ": %s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype));
-    put_numbers(out, "", info->sizes, info->rank);
-    put_numbers(out, ", strides", info->strides, info->rank);
-    opjit_rt_bytes_printf(out, ", %" PRIu64 " bytes, aligned to %" PRIu32, info->bytes, info->align);
+    if (shipped_meta(k, 0)->dims != 0) {
+        put_sizes(k, forms_of(shipped_meta(k, 0), index), info, out);
+    } else {
+        put_numbers(out, "", info->sizes, info->rank);
+        put_numbers(out, ", strides", info->strides, info->rank);
+        opjit_rt_bytes_printf(out, ", %" PRIu64 " bytes, aligned to %" PRIu32, info->bytes, info->align);
+    }
     for (uint32_t i = 0; i < 32; i++)
         if ((info->alias_inputs >> i & 1) != 0) {
             opjit_rt_bytes_printf(out, "%s%s", between, k->arguments[i].text);
@@ -109,11 +163,15 @@ static void put_manual(const fe_shipped *k, rt_bytes *out)
     opjit_rt_bytes_printf(
         out,
         " *\n"
-        " * All memory is the caller's. Inputs are only read; of an output exactly its elements are written. Nothing is\n"
+        " * All memory is the caller's. Inputs are only read; of an output exactly its elements are written. %s\n"
         " * checked: pointers have the bytes and the alignment given above, an output shares memory with nothing else\n"
-        " * but as said above, parameters are in their range. A call can't fail, allocates nothing and keeps nothing;\n"
+        " * but as said above%s. A call %s, allocates nothing and keeps nothing;\n"
         " * any number of threads may call at a time, with outputs and workspaces of their own. It ends in an illegal\n"
         " * instruction where %s_runs_here() is 0. */\n",
+        m->dims != 0 ? "Nothing else is" : "Nothing is", m->dims != 0 ? "" : ", parameters are in their range",
+        m->dims == 0 ? "can't fail"
+                     : "returns 0, or 1 + the\n"
+                       " * number of the first dimension that is outside of its bounds, and then does nothing",
         k->name);
 }
 
@@ -124,7 +182,7 @@ static void put_prototype(const fe_shipped *k, rt_bytes *out)
     const opjit_param_info *params = (const opjit_param_info *)(const void *)((const char *)m + m->param_info);
     const char *between = "";
 
-    opjit_rt_bytes_printf(out, "void %s(", k->name);
+    opjit_rt_bytes_printf(out, "%s %s(", m->dims != 0 ? "int" : "void", k->name);
     for (uint32_t i = 0; i < m->inputs + m->outputs; i++, between = ", ")
         opjit_rt_bytes_printf(out, "%s%s%s *%s", between, i < m->inputs ? "const " : "", c_type(buffers[i].dtype),
                               k->arguments[i].text);
@@ -134,15 +192,37 @@ static void put_prototype(const fe_shipped *k, rt_bytes *out)
                           k->workspace != 0 ? ", void *workspace" : "");
 }
 
+/* "(n, m) ((uint64_t)(...))" */
+static void put_bytes(const fe_shipped *k, const opjit_size_form *form, rt_bytes *out)
+{
+    for (uint32_t d = 0; d < shipped_meta(k, 0)->dims; d++)
+        opjit_rt_bytes_printf(out, "%s%s", d == 0 ? "(" : ", ", dim_name(k, d));
+    opjit_rt_bytes_printf(out, ") ((uint64_t)(");
+    put_form(k, form, true, out);
+    opjit_rt_bytes_printf(out, "))");
+}
+
 static void put_macros(const fe_shipped *k, rt_bytes *out)
 {
     const opjit_kernel_meta *m = shipped_meta(k, 0);
     const opjit_buffer_info *buffers = (const opjit_buffer_info *)(const void *)((const char *)m + m->buffer_info);
 
-    for (uint32_t i = 0; i < m->inputs + m->outputs; i++)
-        opjit_rt_bytes_printf(out, "#define %s_%s%" PRIu32 "_BYTES UINT64_C(%" PRIu64 ") /* %s */\n", k->name,
-                              i < m->inputs ? "IN" : "OUT", i < m->inputs ? i : i - m->inputs, buffers[i].bytes,
-                              k->arguments[i].text);
+    for (uint32_t i = 0; i < m->inputs + m->outputs; i++) {
+        opjit_rt_bytes_printf(out, "#define %s_%s%" PRIu32 "_BYTES", k->name, i < m->inputs ? "IN" : "OUT",
+                              i < m->inputs ? i : i - m->inputs);
+        if (m->dims != 0)
+            put_bytes(k, forms_of(m, i), out);
+        else
+            opjit_rt_bytes_printf(out, " UINT64_C(%" PRIu64 ")", buffers[i].bytes);
+        opjit_rt_bytes_printf(out, " /* %s */\n", k->arguments[i].text);
+    }
+    for (uint32_t d = 0; d < m->dims; d++) {
+        const opjit_param_info *info =
+            (const opjit_param_info *)(const void *)((const char *)m + m->param_info) + (m->params - m->dims + d);
+        opjit_rt_bytes_printf(out, "#define %s_DIM%" PRIu32 "_LEAST %" PRId64 " /* %s */\n", k->name, d, info->lo,
+                              dim_name(k, d));
+        opjit_rt_bytes_printf(out, "#define %s_DIM%" PRIu32 "_MOST %" PRId64 "\n", k->name, d, info->hi);
+    }
     if (shipped_weights(k) != 0)
         opjit_rt_bytes_printf(out, "#define %s_WEIGHTS_BYTES UINT64_C(%" PRIu64 ")\n", k->name, shipped_weights(k));
     opjit_rt_bytes_printf(out, "#define %s_WORKSPACE_BYTES UINT64_C(%" PRIu64 ")\n", k->name, k->workspace);
@@ -172,8 +252,8 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
     else
         opjit_rt_bytes_printf(out, "params is not looked at; ");
     opjit_rt_bytes_printf(out, "workspace %s. */\n", k->workspace != 0 ? "as above" : "is not looked at");
-    opjit_rt_bytes_printf(out, "void %s_packed(void *const *buffers, const uint64_t *params, void *workspace);\n",
-                          k->name);
+    opjit_rt_bytes_printf(out, "%s %s_packed(void *const *buffers, const uint64_t *params, void *workspace);\n",
+                          m->dims != 0 ? "int" : "void", k->name);
     if (a->target_count == 1)
         opjit_rt_bytes_printf(
             out,

@@ -67,9 +67,13 @@ static void put_params(rt_bytes *out, const fe_shipped *k)
     for (uint32_t i = 0; i < m->params; i++) {
         opjit_rt_bytes_printf(out, "%s\n    { \"name\": ", i == 0 ? "" : ",");
         put_string(out, meta_text(m, infos[i].name));
-        opjit_rt_bytes_printf(out, ", \"argument\": \"%s\", \"type\": \"%s\" }",
+        opjit_rt_bytes_printf(out, ", \"argument\": \"%s\", \"type\": \"%s\"",
                               k->arguments[m->inputs + m->outputs + i].text,
                               opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)infos[i].dtype));
+        if (i >= m->params - m->dims)
+            opjit_rt_bytes_printf(out, ", \"dimension\": true, \"least\": %" PRId64 ", \"most\": %" PRId64, infos[i].lo,
+                                  infos[i].hi);
+        opjit_rt_bytes_printf(out, " }");
     }
     opjit_rt_bytes_printf(out, "%s],\n", m->params == 0 ? "" : "\n  ");
 }

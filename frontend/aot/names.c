@@ -86,11 +86,13 @@ static bool name_argument(argument_names *n, const char *text, const char *head,
 
 opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error)
 {
-    const fe_graph *const graph = &k->versions[0].unit->graph;
+    const fe_unit *const unit = k->versions[0].unit;
+    const fe_graph *const graph = &unit->graph;
     argument_names n = { .arena = arena, .k = k };
     bool good = true;
 
-    k->arguments = ARENA_ARRAY(arena, fe_argument, graph->input_count + graph->output_count + graph->late_count);
+    k->arguments = ARENA_ARRAY(arena, fe_argument,
+                               graph->input_count + graph->output_count + graph->late_count + unit->dim_count);
     if (k->arguments == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < graph->input_count && good; i++)
@@ -99,5 +101,7 @@ opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_e
         good = name_argument(&n, graph->outputs[i].named ? graph->outputs[i].name : NULL, "out", i);
     for (uint32_t i = 0; i < graph->late_count && good; i++)
         good = name_argument(&n, graph->late[i].name, "param", i);
+    for (uint32_t i = 0; i < unit->dim_count && good; i++)
+        good = name_argument(&n, unit->dim_names[i], "dim", i);
     return good ? OPJIT_OK : opjit_rt_no_memory(error);
 }

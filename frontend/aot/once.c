@@ -118,10 +118,26 @@ static opjit_status make_kept(const binding *b, uint32_t version, opjit_error *e
     return status == OPJIT_UNAVAILABLE ? try_once(b, version, false, error) : status;
 }
 
-static opjit_status remove_once(fe_program *program, opjit_error *error)
+/* The forms of the first stages of variant i, which go, too; *at: that of its first stage. */
+static void remove_forms(fe_program *program, uint32_t i, uint32_t once, uint32_t *at)
 {
+    const uint32_t stages = opjit_fe_stage_count(&program->variants[i]) - once;
+
+    memmove(program->forms + *at, program->forms + *at + once,
+            (program->form_count - *at - once) * sizeof *program->forms);
+    memset(program->forms + program->form_count - once, 0, once * sizeof *program->forms);
+    *at += stages;
+}
+
+static opjit_status remove_once(fe_program *program, uint32_t bindings, opjit_error *error)
+{
+    uint32_t at = bindings * OPJIT_BUFFER_FORMS;
+
     for (uint32_t i = 0; i < program->count; i++) {
-        if (opjit_ir_once_count(&program->variants[i]) == 0)
+        const uint32_t once = opjit_ir_once_count(&program->variants[i]);
+        if (program->forms != NULL)
+            remove_forms(program, i, once, &at);
+        if (once == 0)
             continue;
         opjit_ir_remove_once(&program->variants[i]);
         TRY(opjit_ir_layout(&program->variants[i], error));
@@ -282,7 +298,7 @@ static opjit_status bind(binding *b, opjit_error *error)
         fe_program *program = &k->versions[v].unit->program;
         if (program->kept_size != 0)
             TRY(make_kept(b, v, error));
-        TRY(remove_once(program, error));
+        TRY(remove_once(program, own->input_count + own->output_count, error));
     }
     if (!choose_places(b))
         return opjit_rt_no_memory(error);
@@ -305,7 +321,8 @@ opjit_status opjit_fe_artifact_constants(opjit_artifact *a, const fe_subject *su
 
     opjit_rt_arena_init(&b.graph.arena, allocator);
     if (k->versions[0].unit->graph.constant_count != 0)
-        status = opjit_fe_graph_read(a->context, subject, false, &b.graph, error);
+        status = subject->dynamic != NULL ? opjit_fe_dynamic_read(subject->dynamic, false, &b.graph, error)
+                                          : opjit_fe_graph_read(a->context, subject, false, &b.graph, error);
     b.made = status == OPJIT_OK ? ARENA_ARRAY(&b.graph.arena, rt_bytes, a->target_count) : NULL;
     for (uint32_t i = 0; b.made != NULL && i < a->target_count; i++)
         opjit_rt_bytes_init(&b.made[i], allocator);

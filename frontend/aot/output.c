@@ -82,7 +82,9 @@ static opjit_status make_tvm_ffi(const opjit_artifact *a, const fe_shipped *k, r
         return opjit_rt_refuse(
             error, OPJIT_UNSUPPORTED,
             "{!argument}{!kind}{tvmffi}: kernel %s has %s, for which TVM FFI's function has no argument", k->name,
-            shipped_weights(k) != 0 ? "its weights apart" : "late fields");
+            shipped_weights(k) != 0       ? "its weights apart"
+            : shipped_meta(k, 0)->dims != 0 ? "dynamic dimensions"
+                                            : "late fields");
     return generate(a, k, CODEGEN_TVM_FFI, out, error);
 }
 

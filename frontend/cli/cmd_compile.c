@@ -108,7 +108,7 @@ static void put_notes(const compiler *c)
                            opjit_artifact_name(c->artifact, i));
 }
 
-static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
+static opjit_status add(compiler *c, cli_model *m, cli_dispatchable *d)
 {
     const uint32_t index = opjit_artifact_count(c->artifact);
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
@@ -123,6 +123,8 @@ static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
     TRY(note_symbol(c, m, d, index));
     compile.name = c->symbol;
     TRY(opjit_cli_late_of(&c->late, m, d, &compile));
+    if (d->uses_dims && !opjit_cli_has_sizes(m))
+        return opjit_cli_add_dynamic(m, d, c->artifact, &compile);
     if (d->graph != NULL)
         status = opjit_artifact_add_graph(c->artifact, &d->graph->desc, &compile, &m->report.error);
     else
@@ -137,11 +139,10 @@ static opjit_status read_model(compiler *c, cli_model *m)
     TRY(opjit_cli_read_resources(m));
     TRY(opjit_cli_read_dispatchables(m));
     for (uint32_t i = 0; i < m->dispatchable_count; i++) {
-        const cli_dispatchable *const d = &m->dispatchables[i];
+        cli_dispatchable *const d = &m->dispatchables[i];
         if (name != NULL && (strlen(name) != d->json->key_length || memcmp(name, d->json->key, strlen(name)) != 0))
             continue;
         c->found = true;
-        TRY(opjit_cli_need_sizes(m, d));
         TRY(add(c, m, d));
     }
     if (!c->found && name != NULL)
@@ -157,15 +158,12 @@ static opjit_status add_onnx(compiler *c, cli_onnx *m)
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
     const DML_GRAPH_DESC *desc;
     TRY(opjit_cli_onnx_open(c->options, m->path, c->context, false, m));
-    if (m->range_count != 0)
-        return opjit_rt_error_set(&m->error, OPJIT_UNSUPPORTED,
-                                  "--dim %.80s=%llu..%llu: what is compiled ahead of time has one size, --dim %.80s=N",
-                                  m->ranges[0].name, (unsigned long long)m->ranges[0].lo,
-                                  (unsigned long long)m->ranges[0].hi, m->ranges[0].name);
     TRY(opjit_cli_symbol(NULL, name, strlen(name) - strlen(".onnx"), c->symbol, &m->error));
     TRY(remember(c, m->path, name, &m->error, index));
-    TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
     compile.name = c->symbol;
+    if (m->range_count != 0)
+        return opjit_model_add_dynamic(m->model, c->artifact, m->ranges, m->range_count, &compile, &m->error);
+    TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
     return opjit_artifact_add_graph(c->artifact, desc, &compile, &m->error);
 }
 

@@ -131,8 +131,11 @@ opjit_status opjit_cli_read_commands(cli_model *m);      /* model_command.c; nee
 opjit_status opjit_cli_read_dims(cli_model *m);
 /* The size, or OPJIT_DIM, of the dimension that the string names. */
 opjit_status opjit_cli_dim(cli_model *m, const json_value *name, uint32_t *out);
-/* Refuses a dispatchable with dimensions whose sizes were not given. */
-opjit_status opjit_cli_need_sizes(cli_model *m, const cli_dispatchable *d);
+/* Whether the sizes of all dimensions were given. */
+bool opjit_cli_has_sizes(const cli_model *m);
+/* Adds a dispatchable with dimensions to an artifact; sizes that were given are not dynamic (model_bind.c). */
+opjit_status opjit_cli_add_dynamic(cli_model *m, cli_dispatchable *d, opjit_artifact *artifact,
+                                   const opjit_compile_options *options);
 
 /* Called before each dispatchable is compiled. */
 typedef void (*cli_progress_fn)(void *user, uint32_t done, uint32_t total, const char *name);

@@ -201,7 +201,24 @@ static opjit_status make_bindings(cli_model *m, cli_command *c)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static opjit_status compile_graph(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
+/* Compiles a graph that has dimensions, or adds it to an artifact. */
+static opjit_status make_dynamic(cli_model *m, cli_dispatchable *d, const DML_GRAPH_DESC *graph,
+                                 const DML_OPERATOR_DESC *const *descs, opjit_artifact *artifact,
+                                 const opjit_compile_options *options)
+{
+    opjit_error *const error = &m->report.error;
+    opjit_dim dims[OPJIT_MAX_DIMS];
+    if (artifact == NULL)
+        return opjit_compile_dynamic_desc(m->context, m->dims, m->dim_count, graph, descs, options, &d->kernel, error);
+    memcpy(dims, m->dims, sizeof dims);
+    for (uint32_t i = 0; i < m->dim_count; i++)
+        if ((m->dims_set >> i & 1) != 0) /* of just this size */
+            dims[i].lo = dims[i].hi = dims[i].typical = m->dim_sizes[i];
+    return opjit_artifact_add_dynamic_desc(artifact, dims, m->dim_count, graph, descs, options, error);
+}
+
+static opjit_status compile_graph(cli_model *m, cli_dispatchable *d, opjit_artifact *artifact,
+                                  const opjit_compile_options *options)
 {
     const DML_OPERATOR_DESC **const descs = ARENA_ARRAY(&m->arena, const DML_OPERATOR_DESC *, d->graph->count);
     if (descs == NULL)
@@ -209,13 +226,12 @@ static opjit_status compile_graph(cli_model *m, cli_dispatchable *d, const opjit
     for (uint32_t i = 0; i < d->graph->count; i++)
         if (d->graph->operators[i].op != NULL)
             descs[i] = &d->graph->operators[i].symbolic;
-    return opjit_cli_at_dispatchable(m, d,
-                                     opjit_compile_dynamic_desc(m->context, m->dims, m->dim_count, &d->graph->desc,
-                                                                descs, options, &d->kernel, &m->report.error));
+    return opjit_cli_at_dispatchable(m, d, make_dynamic(m, d, &d->graph->desc, descs, artifact, options));
 }
 
 /* A graph of the operator alone, whose inputs and outputs are those tensors that are there. */
-static opjit_status compile_operator(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
+static opjit_status compile_operator(cli_model *m, cli_dispatchable *d, opjit_artifact *artifact,
+                                     const opjit_compile_options *options)
 {
     const cli_operator *const op = &d->own;
     const size_t all = (size_t)op->input_count + op->output_count;
@@ -230,12 +246,12 @@ static opjit_status compile_operator(cli_model *m, cli_dispatchable *d, const op
         return opjit_cli_no_memory(m, d->json);
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].rank != 0) {
-            inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ graph.InputCount, 0, i, NULL };
+            inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ graph.InputCount, 0, i, op->inputs[i].name };
             edges[graph.InputCount++] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[i] };
         }
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i].rank != 0) {
-            outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ 0, i, graph.OutputCount, NULL };
+            outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ 0, i, graph.OutputCount, op->outputs[i].name };
             edges[graph.InputCount + graph.OutputCount++] =
                 (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &outputs[i] };
         }
@@ -243,16 +259,20 @@ static opjit_status compile_operator(cli_model *m, cli_dispatchable *d, const op
     graph.InputEdges = edges;
     graph.OutputEdgeCount = graph.OutputCount;
     graph.OutputEdges = edges + graph.InputCount;
-    return opjit_cli_at(m, d->json,
-                        opjit_compile_dynamic_desc(m->context, m->dims, m->dim_count, &graph, &desc, options,
-                                                   &d->kernel, &m->report.error));
+    return opjit_cli_at(m, d->json, make_dynamic(m, d, &graph, &desc, artifact, options));
+}
+
+opjit_status opjit_cli_add_dynamic(cli_model *m, cli_dispatchable *d, opjit_artifact *artifact,
+                                   const opjit_compile_options *options)
+{
+    return d->graph != NULL ? compile_graph(m, d, artifact, options) : compile_operator(m, d, artifact, options);
 }
 
 opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
 {
     opjit_error *const error = &m->report.error;
     if (d->uses_dims)
-        return d->graph != NULL ? compile_graph(m, d, options) : compile_operator(m, d, options);
+        return opjit_cli_add_dynamic(m, d, NULL, options);
     const opjit_status status = d->graph != NULL
                                     ? opjit_compile_graph(m->context, &d->graph->desc, options, &d->kernel, error)
                                     : opjit_compile_operator(m->context, d->own.op, options, &d->kernel, error);

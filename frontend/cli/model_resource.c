@@ -365,12 +365,7 @@ opjit_status opjit_cli_dim(cli_model *m, const json_value *name, uint32_t *out)
     return opjit_cli_no_member(m, name, "dimension", m->dims_json);
 }
 
-opjit_status opjit_cli_need_sizes(cli_model *m, const cli_dispatchable *d)
+bool opjit_cli_has_sizes(const cli_model *m)
 {
-    for (uint32_t i = 0; i < m->dim_count && d->uses_dims; i++)
-        if ((m->dims_set >> i & 1) == 0)
-            return opjit_cli_fail(m, d->json, OPJIT_UNSUPPORTED,
-                                  "what is compiled ahead of time has one size of dimension \"%s\": give --dim %s=N",
-                                  m->dims[i].name, m->dims[i].name);
-    return OPJIT_OK;
+    return m->dims_set == (1u << m->dim_count) - 1;
 }

@@ -175,7 +175,10 @@ opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *sub
     opjit_status status = OPJIT_OK;
 
     opjit_rt_bytes_init(&key, &context->core->allocator);
-    if (subject->op != NULL) {
+    if (subject->dynamic != NULL) {
+        fe_dynamic own = *subject->dynamic;
+        status = opjit_fe_dynamic_key(&own, &key, error);
+    } else if (subject->op != NULL) {
         opjit_fe_operator_key(subject->op, options->late_mask, &key);
     } else {
         opjit_rt_arena_init(&graph.arena, &context->core->allocator);

@@ -361,6 +361,17 @@ opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_grap
     return read_for(dynamic, largest, keep, out, error);
 }
 
+opjit_status opjit_fe_dynamic_label(const fe_dynamic *dynamic, fe_graph *graph, opjit_error *error)
+{
+    fe_subject subject = { .is_named = false };
+    uint64_t dims[OPJIT_MAX_DIMS] = { 0 };
+
+    for (uint32_t d = 0; d < dynamic->dim_count; d++)
+        dims[d] = dynamic->dims[d].hi;
+    TRY(describe(dynamic, dims, &subject, error));
+    return opjit_fe_graph_label(&subject, graph, error);
+}
+
 /* Appends the graph for these sizes. */
 static opjit_status put_graph(fe_dynamic *dynamic, const int64_t *sizes, rt_bytes *key, opjit_error *error)
 {
@@ -420,14 +431,19 @@ static opjit_status check_dims(const opjit_dim *dims, uint32_t dim_count, opjit_
     return OPJIT_OK;
 }
 
+opjit_status opjit_fe_dynamic_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *error)
+{
+    TRY(check_dims(dynamic->dims, dynamic->dim_count, error));
+    return put_key(dynamic, key, error);
+}
+
 static opjit_status compile(fe_dynamic *dynamic, const opjit_compile_options *options, opjit_kernel **out_kernel,
                             opjit_error *error)
 {
     rt_bytes key;
 
-    TRY(check_dims(dynamic->dims, dynamic->dim_count, error));
     opjit_rt_bytes_init(&key, &dynamic->context->core->allocator);
-    opjit_status status = put_key(dynamic, &key, error);
+    opjit_status status = opjit_fe_dynamic_key(dynamic, &key, error);
     if (status == OPJIT_OK)
         status = opjit_fe_compile_dynamic(dynamic, options, &key, out_kernel, error);
     opjit_rt_bytes_free(&key);

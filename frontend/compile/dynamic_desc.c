@@ -83,3 +83,19 @@ opjit_status opjit_compile_dynamic_desc(opjit_context *context, const opjit_dim 
     forget(&s);
     return status;
 }
+
+opjit_status opjit_artifact_add_dynamic_desc(opjit_artifact *artifact, const opjit_dim *dims, uint32_t dim_count,
+                                             const DML_GRAPH_DESC *desc, const DML_OPERATOR_DESC *const *operators,
+                                             const opjit_compile_options *options, opjit_error *error)
+{
+    symbolic s = { .given = desc, .operators = operators, .dim_count = dim_count };
+
+    opjit_rt_error_clear(error);
+    if (artifact == NULL || desc == NULL)
+        return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : "desc");
+    s.context = opjit_fe_artifact_context(artifact);
+    opjit_rt_arena_init(&s.arena, &s.context->core->allocator);
+    const opjit_status status = opjit_artifact_add_dynamic(artifact, dims, dim_count, describe, &s, options, error);
+    forget(&s);
+    return status;
+}

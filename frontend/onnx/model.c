@@ -386,6 +386,30 @@ opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *di
     return status;
 }
 
+/* An opjit_describe_fn: the same as a description. */
+static opjit_status describe_sample(void *user, const uint64_t *sizes, const DML_GRAPH_DESC **out, opjit_error *error)
+{
+    opjit_graph *graph = NULL;
+
+    TRY(read_sample(user, sizes, &graph, error));
+    return opjit_graph_get_desc(graph, out, error);
+}
+
+opjit_status opjit_model_add_dynamic(opjit_model *model, opjit_artifact *artifact, const opjit_dim *dims,
+                                     uint32_t dim_count, const opjit_compile_options *options, opjit_error *error)
+{
+    reader r = { model, dims, dim_count, NULL };
+    opjit_rt_error_clear(error);
+    if (model == NULL || dims == NULL)
+        return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
+    for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
+        TRY(opjit_onnx_check_dim(model->records.graph, dims[i].name, error));
+    const opjit_status status =
+        opjit_artifact_add_dynamic(artifact, dims, dim_count, describe_sample, &r, options, error);
+    opjit_model_close(r.sample); /* what is added was copied */
+    return status;
+}
+
 opjit_status opjit_model_get_operator(uint32_t index, opjit_model_operator *out_operator, opjit_error *error)
 {
     opjit_rt_error_clear(error);

@@ -31,6 +31,7 @@
 #ifndef OPJIT_DYNAMIC_H
 #define OPJIT_DYNAMIC_H
 
+#include <opjit/artifact.h>
 #include <opjit/graph.h>
 
 #ifdef __cplusplus
@@ -90,6 +91,28 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_dynamic_desc(opjit_context 
                                                                   const DML_OPERATOR_DESC *const *operators,
                                                                   const opjit_compile_options *options,
                                                                   opjit_kernel **out_kernel, opjit_error *error);
+
+/* --- ahead of time ------------------------------------------------------------------------------------------------ */
+/* Adds the kernel of a graph with dynamic dimensions to an artifact, as opjit_artifact_add_graph does; the graph is as
+ * of opjit_compile_dynamic.  Its functions have the sizes of the dimensions behind the buffers, and a status:
+ *
+ *     int NAME(const T *in0, ..., U *out0, ..., int64_t DIMENSION ..., void *workspace)
+ *     int NAME_packed(void *const *buffers, const uint64_t *dims, void *workspace)
+ *
+ * 0, or 1 + the number of the first dimension that is outside of its bounds; then nothing was done.  The generated
+ * header has the bounds, and the bytes of each buffer for given sizes.  For CPUs, without late fields; libraries find
+ * such kernels like others, tvmffi has none.
+ * Errors: as of opjit_compile_dynamic and opjit_artifact_add_graph.  [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_dynamic(opjit_artifact *artifact, const opjit_dim *dims,
+                                                                  uint32_t dim_count, opjit_describe_fn describe,
+                                                                  void *user, const opjit_compile_options *options,
+                                                                  opjit_error *error);
+/* The same of descriptors with OPJIT_DIM, as of opjit_compile_dynamic_desc.  [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_dynamic_desc(opjit_artifact *artifact, const opjit_dim *dims,
+                                                                       uint32_t dim_count, const DML_GRAPH_DESC *desc,
+                                                                       const DML_OPERATOR_DESC *const *operators,
+                                                                       const opjit_compile_options *options,
+                                                                       opjit_error *error);
 
 /* --- tiers -------------------------------------------------------------------------------------------------------- */
 /* Which kernels of one size are made, and where.

@@ -132,6 +132,13 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile_dynamic(opjit_model *
                                                                    const opjit_compile_options *options,
                                                                    opjit_kernel **out_kernel, opjit_error *error);
 
+/* Adds the same to an artifact, as opjit_artifact_add_dynamic does, of which options->name is the name.  Errors: those
+ * of both. [one thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_add_dynamic(opjit_model *model, opjit_artifact *artifact,
+                                                               const opjit_dim *dims, uint32_t dim_count,
+                                                               const opjit_compile_options *options,
+                                                               opjit_error *error);
+
 /* An operator of ONNX.  Since 0.1. */
 typedef struct opjit_model_operator {
     uint32_t struct_size; /* bytes; OPJIT_MODEL_OPERATOR_INIT sets it */

@@ -96,7 +96,6 @@ edited() # TEXT SED
 refused '$.dims: --dim n=65: must be a size from 1 to 64' run dims.json --dim n=65
 refused '$.dims: --dim n=1..8: must be a size from 1 to 64' run dims.json --dim n=1..8
 refused '$.dims: --dim k=6: there is no dimension of this name' run dims.json --dim k=6
-refused 'one size of dimension "n": give --dim n=N' compile dims.json -o made
 edited '$.dims.n: bounds 9 to 8, must be at least 1, in order' 's/\[1, 64, 32\]/[9, 8]/'
 edited '$.dims.n: bounds 0 to 64, must be at least 1, in order' 's/\[1, 64, 32\]/[0, 64]/'
 edited '$.dims.n[2]: 65 is outside of 1 to 64' 's/\[1, 64, 32\]/[1, 64, 65]/'
@@ -107,4 +106,54 @@ edited '$.dims.d9: more than 8 dimensions' \
 edited '$.dispatchables.soft.desc.InputTensor.Sizes[0]: there is no dimension "row"' 's/"Sizes": \["rows", "n"\]/"Sizes": ["row", "n"]/'
 edited '$.dispatchables.soft.desc.InputTensor.Sizes[0]' '/"dims":/d'
 "$OPJIT" compile dims.json -o made --quiet --dim n=4 --dim rows=2 || fail 'with sizes it is compiled ahead of time'
+
+# Ahead of time: for all sizes, the bits of the static kernel; outside of the bounds, a status.
+fixed 41 3
+sed -e 's/"soft"/"one_soft"/g' fixed.json >one.json
+"$OPJIT" compile dims.json -o all --quiet || fail 'without sizes it is compiled for all of them'
+"$OPJIT" compile one.json -o all --quiet --dispatchable one_soft || fail 'and for one'
+grep -q '^int soft(const float \*InputTensor, float \*OutputTensor, int64_t n, int64_t rows' all/soft.h ||
+    { cat all/soft.h; fail 'the prototype has the dimensions'; }
+room() # HEADER: the last argument, where there is one
+{
+    if grep -q '^[a-z]* [a-z_]*soft(.*void \*workspace);' "$1"; then echo ', room'; fi
+}
+cat >app.c <<END
+#include <stdio.h>
+#include <string.h>
+#include "all/one_soft.h"
+#include "all/soft.h"
+
+static _Alignas(64) float in[9 * 64], all[9 * 64], one[9 * 64];
+static _Alignas(64) char room[soft_WORKSPACE_BYTES + one_soft_WORKSPACE_BYTES + 64];
+
+int main(void)
+{
+    for (int i = 0; i < 9 * 64; i++)
+        in[i] = (float)(i * 37 % 101) / 16.0f;
+    (void)room;
+    if (soft_IN0_BYTES(41, 3) != one_soft_IN0_BYTES || soft_OUT0_BYTES(64, 9) != sizeof all)
+        return puts("bytes"), 1;
+    if (soft_DIM0_LEAST != 1 || soft_DIM0_MOST != 64 || soft_DIM1_MOST != 9)
+        return puts("bounds"), 1;
+    one_soft(in, one$(room all/one_soft.h));
+    if (soft(in, all, 41, 3$(room all/soft.h)) != 0 || memcmp(all, one, one_soft_OUT0_BYTES) != 0)
+        return puts("bits"), 1;
+    memset(all, 0, sizeof all);
+    if (soft(in, all, 65, 3$(room all/soft.h)) != 1 || soft(in, all, 0, 3$(room all/soft.h)) != 1 ||
+        soft(in, all, 64, 10$(room all/soft.h)) != 2)
+        return puts("status"), 1;
+    for (int i = 0; i < 9 * 64; i++)
+        if (all[i] != 0)
+            return puts("written"), 1;
+    return 0;
+}
+END
+count=$((count + 1))
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror app.c all/soft.o all/one_soft.o -o app 2>err ||
+    { cat err all/soft.h; fail 'it compiles'; }
+./app >out || { cat out; fail 'a program that calls it'; }
+"$OPJIT" compile dims.json -o lib --quiet --emit lib,header,json --name kernels || fail 'as a library'
+grep -q '"dimension": true, "least": 1, "most": 64' lib/soft.json || fail 'the description has the bounds'
+refused 'dynamic dimensions' compile dims.json -o ffi --dispatchable soft --emit tvmffi
 finish
