@@ -63,6 +63,17 @@ static opjit_tensor layer(opjit_graph *g, uint32_t n)
     return opjit_graph_relu(g, opjit_graph_matrix_multiply(g, INPUT("x", n, WIDTH), w, 0, 0));
 }
 
+static opjit_tensor decode(opjit_graph *g, uint32_t n)
+{
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, INPUT("q", 12, 1, 64), INPUT("k", 12, n, 64), 0, 1);
+    return opjit_graph_matrix_multiply(g, opjit_graph_softmax(g, scores, 2), INPUT("v", 12, n, 64), 0, 0);
+}
+static opjit_tensor attention(opjit_graph *g, uint32_t n)
+{
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, INPUT("q", 12, n, 64), INPUT("k", 12, n, 64), 0, 1);
+    return opjit_graph_matrix_multiply(g, opjit_graph_softmax(g, scores, 2), INPUT("v", 12, n, 64), 0, 0);
+}
+
 typedef struct subject {
     const char *name;
     opjit_tensor (*build)(opjit_graph *g, uint32_t n);
@@ -79,6 +90,8 @@ static const subject subjects[] = {
     { "n x n, lower triangle", triangle, 1024 },
     { "n x 768 x 768, product", product, 512 },
     { "n x 768 x 768, constant weights and relu", layer, 512 },
+    { "12 x 1 x n x 64, attention of one query", decode, 512 },
+    { "12 x n x n x 64, attention", attention, 512 },
 };
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -239,6 +252,69 @@ static void call_changing(void *arg)
     kernel_run(&c->k);
 }
 
+enum { LENGTHS = 1000 };
+
+/* All lengths of a decoder, one after the other. */
+static void call_lengths(void *arg)
+{
+    changing *c = arg;
+
+    for (c->n = 1; c->n <= LENGTHS; c->n++)
+        kernel_run(&c->k);
+}
+
+/* The same calls with kernels of one size, which are made before: what is compared are calls. */
+typedef struct many {
+    kernel k[LENGTHS];
+} many;
+
+static void call_many(void *arg)
+{
+    many *m = arg;
+
+    for (uint32_t i = 0; i < LENGTHS; i++)
+        kernel_run(&m->k[i]);
+}
+
+static bool run_decoder(report *r, opjit_context *context, void *const *memory)
+{
+    static const subject decoder = { "decoder", decode, 512 };
+    static many fixed;
+    description d = { .context = context, .s = &decoder };
+    changing loop = { .n = 1 };
+    measure_pair pair;
+    char note[64];
+    double ms = 0, all = 0, one;
+    bool ok = true;
+
+    if (!report_wants(r, "a decoder's 1,000 lengths"))
+        return true;
+    ok = compile(&d, 0, true, &loop.k, &ms) && bind(&loop.k, memory, &loop.n);
+    for (uint32_t i = 0; i < LENGTHS && ok; i++) {
+        ok = compile(&d, i + 1, false, &fixed.k[i], &one) && bind(&fixed.k[i], memory, NULL);
+        all += one;
+    }
+    if (ok) {
+        measure_run(call_lengths, &loop, call_many, &fixed, r->pairs, SAMPLE_US, &pair);
+        report_put_pair(r, "a decoder's 1,000 lengths, calls", &pair, "of one size each", BAR);
+        snprintf(note, sizeof note, "%.1f ms, %.0f for one size each", ms, all);
+        report_put(r, &(report_row){ .name = "a decoder's 1,000 lengths, compile",
+                                     .ns = ms * 1e6,
+                                     .bytes = NAN,
+                                     .memset_ratio = NAN,
+                                     .reference = "of one size each",
+                                     .ratio = ms / all,
+                                     .lo = NAN,
+                                     .hi = NAN,
+                                     .note = note });
+    }
+    for (uint32_t i = 0; i < LENGTHS; i++)
+        opjit_kernel_release(fixed.k[i].kernel);
+    opjit_kernel_release(loop.k.kernel);
+    opjit_graph_destroy(d.graph);
+    return ok && !loop.k.failed;
+}
+
 static bool run_call(report *r, opjit_context *context, void *const *memory)
 {
     description d = { .context = context, .s = &subjects[0] };
@@ -308,7 +384,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; ok && i < sizeof subjects / sizeof *subjects; i++)
         ok = run_subject(&r, context, &subjects[i], memory);
-    ok = ok && run_call(&r, context, memory) && run_lookup(&r, context, memory);
+    ok = ok && run_call(&r, context, memory) && run_decoder(&r, context, memory) && run_lookup(&r, context, memory);
     for (uint32_t i = 0; i < 4; i++)
         measure_buffer_free(memory[i], BUFFER);
     opjit_context_destroy(context);

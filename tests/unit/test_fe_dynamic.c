@@ -341,6 +341,64 @@ START_TEST(sizes_in_ranges)
 }
 END_TEST
 
+static uint64_t allocations;
+
+static void *count_allocation(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    allocations++;
+    const size_t unit = alignment < 16 ? 16 : alignment;
+    return aligned_alloc(unit, (size + unit - 1) / unit * unit);
+}
+static void count_release(void *user, void *block, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(block);
+}
+
+/* Keys of one more token at each call: one compile, and no call takes memory. */
+START_TEST(decoder_loop)
+{
+    enum { LENGTHS = 1000 };
+    const subject s = { "decoder", decode, 1, 4096, 512 };
+    const opjit_allocator allocator = { NULL, count_allocation, count_release };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_cache_stats before = OPJIT_CACHE_STATS_INIT, after = OPJIT_CACHE_STATS_INIT;
+    const uint64_t largest[2] = { s.hi, 0 };
+    memory m;
+
+    opjit_context_destroy(context);
+    options.allocator = &allocator;
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
+    opjit_kernel *const kernel = compile(&s, OPJIT_COMPILE_INTERPRET * (opjit_context_warm(context, NULL) != OPJIT_OK),
+                                         OPJIT_LEVEL_QUICK);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    const size_t bytes = (size_t)info.workspace_bytes + GUARD;
+    void *const workspace = aligned_alloc(GUARD, (bytes + GUARD - 1) / GUARD * GUARD);
+    ck_assert_ptr_nonnull(workspace);
+    allocate(kernel, largest, 1, &m);
+    ck_assert_int_eq(opjit_cache_get_stats(context, &before, NULL), OPJIT_OK);
+    const uint64_t made = allocations;
+    for (uint64_t n = 1; n <= LENGTHS; n++) {
+        opjit_call c = OPJIT_CALL_INIT;
+        c.bindings = m.bindings;
+        c.binding_count = m.count;
+        c.dims = &n;
+        c.dim_count = 1;
+        c.workspace = (opjit_binding){ workspace, info.workspace_bytes };
+        ck_assert_msg(opjit_kernel_call(kernel, &c, &error) == OPJIT_OK, "%s", error.message);
+    }
+    ck_assert_uint_eq(allocations, made);
+    ck_assert_int_eq(opjit_cache_get_stats(context, &after, NULL), OPJIT_OK);
+    ck_assert_uint_eq(after.misses, before.misses);
+    release(&m);
+    free(workspace);
+    opjit_kernel_release(kernel);
+}
+END_TEST
+
 /* Ranges are in the image, so whoever loads it has them. */
 START_TEST(images_with_ranges)
 {
@@ -457,6 +515,7 @@ int main(void)
     tcase_add_loop_test(tcase, sizes, 0, sizeof subjects / sizeof subjects[0]);
     tcase_add_loop_test(tcase, sizes_in_ranges, 0, sizeof of_ranges / sizeof of_ranges[0]);
     tcase_add_test(tcase, images_with_ranges);
+    tcase_add_test(tcase, decoder_loop);
     tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
