@@ -46,7 +46,6 @@ typedef struct ir_tensor_forms {
     ir_size_form sizes[8], strides[8], offset;
     ir_size_form bytes;       /* its divisor is 0: of the elements that sizes and strides reach */
     ir_size_form elements;    /* of a flat tensor; else its divisor is 0 */
-    int64_t behind;           /* of a view: bytes behind the end of its tensor that it reaches in any sample */
 } ir_tensor_forms;
 
 typedef struct ir_general {
@@ -97,9 +96,6 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
  * Expected failures: UNSUPPORTED, with what differs and no dimension tells how. */
 opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_general *out, opjit_error *error);
 void opjit_ir_general_free(ir_general *g);
-/* How many bytes the elements that a view reaches lie behind the end of its tensor, which no access does; less than 0:
- * none do.  false: more than 64 bits. */
-bool opjit_ir_bytes_behind(const ir_func *f, uint32_t t, int64_t *out);
 /* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);
 /* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */

@@ -343,11 +343,6 @@ static opjit_status find_forms(generalizer *g, uint32_t t, ir_tensor_forms *out)
         series_of_stride(g, t, d, series);
         TRY(opjit_ir_number_form(g, "a stride", series, &out->strides[d]));
     }
-    for (uint32_t i = 0; i < g->s->count && own->role == IR_VIEW; i++) {
-        int64_t behind = 0;
-        if (opjit_ir_bytes_behind(g->s->functions[i], t, &behind) && behind > out->behind)
-            out->behind = behind;
-    }
     return g->flat[t] ? find_elements(g, t, &out->elements) : OPJIT_OK;
 }
 

@@ -71,45 +71,12 @@ opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit
     return OPJIT_OK;
 }
 
-bool opjit_ir_bytes_behind(const ir_func *f, uint32_t t, int64_t *out)
-{
-    uint64_t end, first = 0;
-    uint32_t root = t;
-
-    for (; f->tensors[root].role == IR_VIEW; root = f->tensors[root].of)
-        if (f->tensors[root].offset < 0 || !checked_add(first, (uint64_t)f->tensors[root].offset, &first))
-            return false;
-    if (!checked_mul(first, opjit_ir_type_size(f->tensors[t].type), &end) ||
-        !checked_add(end, f->tensors[t].bytes, &end) || end > INT64_MAX)
-        return false;
-    *out = (int64_t)end - (int64_t)f->tensors[root].bytes;
-    return true;
-}
-
-/* Whether a view shows no more of what its tensor has not, which accesses don't reach, than a sample's: the verifier
- * looks at accesses within a view alone.  One without elements shows nothing. */
-static bool view_fits(const ir_general *g, const int64_t *values, const ir_func *f, uint32_t t)
-{
-    int64_t own;
-    uint64_t size;
-
-    for (uint32_t d = 0; d < f->tensors[t].rank; d++)
-        if (value_of(g, &g->tensors[t].sizes[d], values, false, &size) && size == 0)
-            return true;
-    return opjit_ir_bytes_behind(f, t, &own) && (own <= 0 || own <= g->tensors[t].behind);
-}
-
 /* Of an instance: all of its tensors' layouts. */
 static opjit_status set_layouts(const ir_general *g, const int64_t *values, ir_func *f, opjit_error *error)
 {
     for (uint32_t t = 1; t < g->tensor_count; t++)
         if (!layout_of(g, t, values, false, &f->tensors[t]))
             return refuse_bytes(error);
-    for (uint32_t t = 1; t < g->tensor_count; t++)
-        if (f->tensors[t].role == IR_VIEW && !view_fits(g, values, f, t))
-            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                   "{!kernel}{!dims}no proof that one kernel serves sizes of %lld as well as others",
-                                   (long long)values[0]);
     return OPJIT_OK;
 }
 
