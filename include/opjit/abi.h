@@ -113,7 +113,7 @@ typedef struct opjit_variant_info {
 /* The sizes of dynamic dimensions that a variant is for: of each dimension from lo to hi, both included; unused ones 0.
  * No two variants have sizes in common, and all together have all sizes. */
 typedef struct opjit_range_info {
-    uint32_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS];
+    uint32_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS]; /* by dimension */
 } opjit_range_info;
 
 /* All offsets are in bytes from the start of this struct; arrays are 8-byte aligned. */
