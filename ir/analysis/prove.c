@@ -7,10 +7,33 @@
 
 enum { SUMS = 128 /* looked at in a proof */, DEPTH = 6 /* terms replaced one after the other */ };
 
+/* A sum that could not be proven with so much budget; terms are replaced in any order, so most sums come again. */
+typedef struct failure {
+    uint64_t hash; /* 0: none */
+    uint32_t spent;
+} failure;
+
 typedef struct proof {
     interval_walk *w;
     uint32_t budget;
+    failure failed[2 * SUMS]; /* by hash */
 } proof;
+
+static uint64_t hash_of(const ir_affine *s, uint32_t depth)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->count; i++) /* the same in any order */
+        sum += opjit_ir_hash(s->atoms[i], (uint64_t)s->factors[i]);
+    return opjit_ir_hash(opjit_ir_hash(sum, (uint64_t)s->constant), depth) | 1;
+}
+
+static failure *failure_of(proof *p, uint64_t hash)
+{
+    uint32_t i = (uint32_t)(hash >> 32) % (2 * SUMS);
+    while (p->failed[i].hash != 0 && p->failed[i].hash != hash)
+        i = (i + 1) % (2 * SUMS);
+    return &p->failed[i];
+}
 
 static ir_interval sum_interval(interval_walk *w, const ir_affine *s)
 {
@@ -73,19 +96,28 @@ static bool prove(proof *p, const ir_affine *s, uint32_t depth)
         return true;
     if (depth == 0 || p->budget == 0)
         return false;
-    p->budget--;
+    const uint64_t hash = hash_of(s, depth);
+    const failure *known_failure = failure_of(p, hash);
+    if (known_failure->hash != 0) {
+        p->budget -= known_failure->spent < p->budget ? known_failure->spent : p->budget;
+        return false;
+    }
+    const uint32_t budget = p->budget--;
     for (uint32_t i = s->count; i-- > 0;)
         if (prove_by_term(p, s, i, depth))
             return true;
+    *failure_of(p, hash) = (failure){ hash, budget - p->budget };
     return false;
 }
 
 static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
 {
     ir_affine s = { 0 };
+    if (!opjit_ir_affine_add_values(w->f, &s, a, 1) || !opjit_ir_affine_add_values(w->f, &s, b, -1) ||
+        slack == INT64_MIN || !checked_subi(s.constant, slack, &s.constant))
+        return false;
     proof p = { .w = w, .budget = SUMS };
-    return opjit_ir_affine_add_values(w->f, &s, a, 1) && opjit_ir_affine_add_values(w->f, &s, b, -1) &&
-           slack != INT64_MIN && checked_subi(s.constant, slack, &s.constant) && prove(&p, &s, DEPTH);
+    return prove(&p, &s, DEPTH);
 }
 
 bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
