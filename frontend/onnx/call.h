@@ -87,7 +87,8 @@ struct onnx_import {
     const onnx_scope *makers; /* of the nodes that are being imported: an onnx_maker for each name that they make */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
-    struct onnx_computing *computing; /* of what has to be known from a call's inputs; NULL: nothing is (compute.c) */
+    struct onnx_computing *computing; /* what values are computed from that have to be known; NULL: none is */
+    opjit_status (*compute)(onnx_import *m, onnx_value *v); /* makes a constant of one, with computing (compute.c) */
     opjit_error *error;
 };
 
@@ -148,13 +149,10 @@ opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_
 /* The same for an input that has to be one number; *out stays where it is absent. */
 opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out);
 
-/* Makes a constant of a value that the call's inputs are known for, by a kernel that is called at once (compute.c).
- * Without such inputs the value stays as it is. */
-opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v);
-/* The same for an input of the call; NULL is fine. */
-static inline opjit_status onnx_compute_input(onnx_import *m, const onnx_call *c, uint32_t i)
+/* A value that has to be known becomes a constant, if what a call brings is known; else it stays as it is. */
+static inline opjit_status onnx_compute(onnx_import *m, onnx_value *v)
 {
-    return onnx_input(c, i) == NULL ? OPJIT_OK : opjit_onnx_compute(m, c->inputs[i]);
+    return m->computing == NULL ? OPJIT_OK : m->compute(m, v);
 }
 
 /* Whether the import goes on; an error of its graph becomes its own. */

@@ -3,7 +3,7 @@
  * predicted sound is, which boxes are left, whether a loop goes on.  Where the call's inputs are given
  * (OPJIT_MODEL_INPUT_OF_CALL), the graph that there is so far becomes a kernel of that one value, which is called at
  * once.  The value is a constant from then on: what it alone depends on is no part of the model's kernel. */
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/compute.h"
 
 enum { COMPUTED_MOST = 64 }; /* values of a model: each takes the time of compiling what it depends on */
 
@@ -13,6 +13,20 @@ void opjit_onnx_bring(onnx_import *m, const opjit_model_input *given)
     if (w != NULL)
         w->inputs[w->input_count++] = given == NULL ? (onnx_brought){ NULL, NULL, 0 }
                                                     : (onnx_brought){ given->value, NULL, given->bytes };
+}
+
+opjit_status opjit_onnx_find_read(opjit_graph *graph, rt_arena *arena, bool **out, uint32_t *out_count,
+                                  opjit_error *error)
+{
+    const DML_GRAPH_DESC *desc;
+    TRY(opjit_graph_get_desc(graph, &desc, error));
+    *out_count = desc->InputCount;
+    *out = ARENA_ARRAY(arena, bool, (size_t)desc->InputCount + 1);
+    if (*out == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < desc->InputEdgeCount; i++)
+        (*out)[((const DML_INPUT_GRAPH_EDGE_DESC *)desc->InputEdges[i].Desc)->GraphInputIndex] = true;
+    return OPJIT_OK;
 }
 
 /* The inputs' elements to where the kernels read them. */
@@ -111,20 +125,10 @@ opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v)
     return status;
 }
 
-/* --- opjit/model.h ------------------------------------------------------------------------------------------------ */
-
-uint32_t opjit_model_computed_count(const opjit_model *model)
+opjit_status opjit_onnx_compute_again(const onnx_computing *w, opjit_error *error)
 {
-    return model == NULL ? 0 : model->computing.count;
-}
-
-opjit_status opjit_model_compute(opjit_model *model, opjit_error *error)
-{
-    opjit_rt_error_clear(error);
-    if (model == NULL)
-        return opjit_rt_refuse_null(error, "model");
-    copy_inputs(&model->computing);
-    for (const onnx_computed *c = model->computing.first; c != NULL; c = c->next) {
+    copy_inputs(w);
+    for (const onnx_computed *c = w->first; c != NULL; c = c->next) {
         TRY(call(c, error));
         if (memcmp(c->bindings[c->binding_count - 1].data, c->value, (size_t)c->bytes) != 0)
             return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,

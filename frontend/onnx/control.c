@@ -58,7 +58,7 @@ static opjit_status run_branch(onnx_import *m, const onnx_call *c, const char *n
 opjit_status opjit_onnx_if(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
-    TRY(opjit_onnx_compute(m, c->inputs[0]));
+    TRY(onnx_compute(m, c->inputs[0]));
     if (onnx_is_constant(c->inputs[0])) {
         const uint8_t *const condition = opjit_onnx_data(m, c->inputs[0]);
         if (condition == NULL)
@@ -166,7 +166,7 @@ static opjit_status read_condition(onnx_import *m, const onnx_call *c, onnx_valu
     *out = true;
     if (v == NULL)
         return OPJIT_OK;
-    TRY(opjit_onnx_compute(m, v));
+    TRY(onnx_compute(m, v));
     const uint8_t *const data = onnx_is_constant(v) ? opjit_onnx_data(m, v) : NULL;
     TRY(m->error->status);
     if (data == NULL || opjit_onnx_elements_of(v) != 1)

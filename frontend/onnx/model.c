@@ -37,20 +37,6 @@ static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_po
     return opjit_graph_status(model->graph, m->error);
 }
 
-opjit_status opjit_onnx_find_read(opjit_graph *graph, rt_arena *arena, bool **out, uint32_t *out_count,
-                                  opjit_error *error)
-{
-    const DML_GRAPH_DESC *desc;
-    TRY(opjit_graph_get_desc(graph, &desc, error));
-    *out_count = desc->InputCount;
-    *out = ARENA_ARRAY(arena, bool, (size_t)desc->InputCount + 1);
-    if (*out == NULL)
-        return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < desc->InputEdgeCount; i++)
-        (*out)[((const DML_INPUT_GRAPH_EDGE_DESC *)desc->InputEdges[i].Desc)->GraphInputIndex] = true;
-    return OPJIT_OK;
-}
-
 /* Inputs that nothing reads have no binding: the kernel's others are counted, outputs follow them. */
 static opjit_status number_bindings(opjit_model *model, opjit_error *error)
 {
@@ -94,6 +80,7 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     for (uint32_t i = 0; i < o->input_count; i++)
         if ((o->inputs[i].flags & OPJIT_MODEL_INPUT_OF_CALL) != 0 && sample == NULL)
             m->computing = &model->computing;
+    m->compute = opjit_onnx_compute;
     model->computing.options = o->computing;
     TRY(opjit_onnx_initializers(m, g));
     for (uint32_t i = 0; i < g->input_count; i++)
@@ -320,6 +307,17 @@ opjit_status opjit_model_compile(opjit_model *model, const opjit_compile_options
         return opjit_rt_refuse_null(error, "model");
     TRY(borrowing(options, &own, error));
     return opjit_graph_compile(model->graph, &own, out_kernel, error);
+}
+
+uint32_t opjit_model_computed_count(const opjit_model *model)
+{
+    return model == NULL ? 0 : model->computing.count;
+}
+
+opjit_status opjit_model_compute(opjit_model *model, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    return model == NULL ? opjit_rt_refuse_null(error, "model") : opjit_onnx_compute_again(&model->computing, error);
 }
 
 /* --- dynamic dimensions ------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #ifndef OPJIT_FRONTEND_ONNX_MODEL_H
 #define OPJIT_FRONTEND_ONNX_MODEL_H
 
-#include "frontend/frontend.h"
+#include "frontend/onnx/compute.h"
 #include "frontend/onnx/files.h"
 
 /* An input or output. */
@@ -22,31 +22,6 @@ typedef struct onnx_sizes {
     const uint64_t *sizes;
     uint32_t count;
 } onnx_sizes;
-
-/* A value that was computed while the model was read, and the kernel that did. */
-typedef struct onnx_computed {
-    struct onnx_computed *next;
-    opjit_kernel *kernel;
-    opjit_binding *bindings; /* its inputs, then the value */
-    uint32_t binding_count;
-    const void *value; /* as the model was read with it */
-    uint64_t bytes;
-} onnx_computed;
-
-/* An input of the graph whose elements a call brings. */
-typedef struct onnx_brought {
-    const void *value; /* NULL: they are not known */
-    void *copy;        /* where kernels read them */
-    uint64_t bytes;
-} onnx_brought;
-
-/* What values are computed from, and those that were. */
-typedef struct onnx_computing {
-    const opjit_compile_options *options; /* NULL: default ones */
-    onnx_brought *inputs; /* in the order of the graph's */
-    uint32_t input_count, count;
-    onnx_computed *first, *last;
-} onnx_computing;
 
 struct opjit_model {
     opjit_context *context;
@@ -69,11 +44,6 @@ const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_erro
 /* The input, in the graph or as a constant.  sample: NULL where all sizes are the options'. */
 opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
                                   const onnx_sizes *sample);
-/* By input of the graph, whether anything reads it: kernels have no binding for others. */
-opjit_status opjit_onnx_find_read(opjit_graph *graph, rt_arena *arena, bool **out, uint32_t *out_count,
-                                  opjit_error *error);
-/* An input of the graph, after those before it, becomes known to what has to be computed; NULL: its value is not. */
-void opjit_onnx_bring(onnx_import *m, const opjit_model_input *given);
 /* Refuse names that the model has not: of a dimension; all of the options'. */
 opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error);
 opjit_status opjit_onnx_check_options(const onnx_graph *g, const opjit_model_options *o, opjit_error *error);

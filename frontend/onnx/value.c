@@ -110,7 +110,7 @@ static opjit_status constant_input(onnx_import *m, const onnx_call *c, uint32_t 
     enum { ELEMENTS_MOST = 1 << 22 }; /* as many as detectors have scores */
     const uint64_t count = opjit_onnx_elements_of(v);
     if (count <= ELEMENTS_MOST)
-        TRY(opjit_onnx_compute(m, v));
+        TRY(onnx_compute(m, v));
     *out_data = count > ELEMENTS_MOST ? NULL : opjit_onnx_data(m, v);
     if (m->error->status != OPJIT_OK)
         return m->error->status;
