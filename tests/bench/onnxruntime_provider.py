@@ -59,7 +59,7 @@ def timed_session(model, options, **given):
 def provider_options(given, entries=(), **more):
     options = onnx_peers.options(given.threads)
     devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
-    options.add_provider_for_devices(devices, {"claim": given.claim} | more)
+    options.add_provider_for_devices(devices, {"claim": given.claim, "threads": str(given.threads)} | more)
     for key, value in entries:
         options.add_session_config_entry(key, value)
     return options

@@ -655,6 +655,23 @@ class Documented(Same):
             self.same(result, host_session(dense("n")).run(None, {"x": np.ones((8, 64), "f")}))
         self.assertEqual(os.path.realpath(opjit.onnxruntime.library_path()), os.path.realpath(LIBRARY))
 
+    def test_threads(self):
+        """The provider measures with the threads that the session will have."""
+        try:
+            import opjit.onnxruntime
+        except ImportError as why:
+            self.skipTest(f"the Python package is not built: {why}")
+
+        class Options:
+            def __init__(self, threads):
+                self.intra_op_num_threads = threads
+
+            def add_provider_for_devices(self, devices, given):
+                self.given = given
+        for threads, given, want in ((0, {}, "0"), (1, {}, "1"), (2, {}, "2"), (100, {}, "64"), (2, {"threads": 1}, "1")):
+            options = opjit.onnxruntime.session_options(Options(threads), claim="all", **given)
+            self.assertEqual(options.given, {"claim": "all", "threads": want})
+
 
 class NodeTests(Same):
     """ONNX's node tests: each is the host's or goes through the provider, with the same results."""

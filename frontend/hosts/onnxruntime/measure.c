@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* measure.c - whether a group gains: two sessions of its model, one by the host's kernels and one by this provider, run
- * in turns on one thread, in its processor time, which other programs change little, and on all threads of the host's
- * default, by the clock. */
+ * in turns on one thread, in its processor time, which other programs change little, and, unless the provider is to use
+ * one alone, on as many as it may use or the host's default, by the clock. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +204,7 @@ static ort_status *try_both(trial *t, const shape *shapes, bool *out)
     ORT_TRY(make_inputs(t, shapes));
     ORT_TRY(race_on(t, 1, out));
     if (*out && t->p->options.threads != 1)
-        ORT_TRY(race_on(t, 0, out));
+        ORT_TRY(race_on(t, (int)t->p->options.threads, out));
     return NULL;
 }
 

@@ -32,11 +32,12 @@ def register():
 
 def session_options(options=None, **provider):
     """onnxruntime.SessionOptions with the provider added; `options` are changed, or new ones made.  Of the provider:
-    claim="gain" (or "all"), level="auto" ("quick", "peak"), threads=0, cache_dir="", dims="batch=1,sequence=128",
-    target="cpu"."""
+    claim="gain" (or "all"), level="auto" ("quick", "peak"), threads= (options.intra_op_num_threads unless said),
+    cache_dir="", dims="batch=1,sequence=128", target="cpu"."""
     import onnxruntime
     devices = register()
     if options is None:
         options = onnxruntime.SessionOptions()
+    provider.setdefault("threads", min(options.intra_op_num_threads, 64))
     options.add_provider_for_devices(devices, {key: str(value) for key, value in provider.items()})
     return options
