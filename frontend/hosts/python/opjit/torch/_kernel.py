@@ -28,7 +28,16 @@ except ImportError:
 log = logging.getLogger("opjit.torch")
 behind = concurrent.futures.ThreadPoolExecutor(1, "opjit.torch")
 compiling = threading.Lock()  # by the thread behind; a fork waits for it, as it would leave locks to nobody
-os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+
+
+def _after_fork():
+    """The process has no thread but the one that forked."""
+    global behind
+    behind = concurrent.futures.ThreadPoolExecutor(1, "opjit.torch")
+    compiling.release()
+
+
+os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=_after_fork)
 
 
 class Refused(Exception):
