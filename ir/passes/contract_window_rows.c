@@ -118,6 +118,15 @@ static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     rows->blocks = up(w->group, half);
 }
 
+/* Whether the rows' factor is the same for all results of a row: not so that of a transposed convolution's phases. */
+static bool is_of_rows(const window *w)
+{
+    for (uint32_t d = 0; d < w->c.out.rank; d++)
+        if ((int32_t)d != w->rows && opjit_ir_window_moves(w, w->values[1 - w->factor], (int32_t)d))
+            return false;
+    return true;
+}
+
 bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contraction *c = &w->c;
@@ -127,7 +136,8 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     const uint64_t from = opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
     if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->gathers || w->bytes > 0 ||
         w->values[WINDOW_CONDITION] != 0 || !ir_is_float((ir_type)c->def.type) || r->is_step ||
-        w->digits[0].axis >= 0 || w->pitch > INT32_MAX || (c->length > w->most && w->most != c->def.block))
+        w->digits[0].axis >= 0 || w->pitch > INT32_MAX || !is_of_rows(w) ||
+        (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
                       : !r->once || r->general || w->group < LEAST_ROWS || from == 0 || !opjit_ir_may_keep(bytes, from))

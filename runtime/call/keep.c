@@ -1,9 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.c - what a kernel makes of its constants once, by the stages that the metadata has for that, and keeps for its
- * calls; and programs that run the code of another kernel, so that a kernel keeps memory of its own beside shared code. */
+/* keep.c - runs a kernel's stages, one at a time; by those that the metadata has for that, what a kernel makes of its
+ * constants once, and keeps for its calls; and programs that run the code of another kernel, so that a kernel keeps
+ * memory of its own beside shared code. */
 #include "runtime/call/kernel_object.h"
 
 #include <string.h>
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+
+/* One step on an executor. */
+typedef struct step_run {
+    const rt_run *run;
+    uint64_t extent, grain;
+    uint32_t index;
+    atomic_ullong done;   /* iterations */
+    atomic_flag reported; /* the first failure owns error */
+    atomic_bool failed;
+    opjit_error error;
+} step_run;
+
+static opjit_status run_piece(const rt_run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
+                              opjit_error *error)
+{
+    const opjit_step_info *step = &r->program->steps[index];
+    uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
+
+    if (r->program->interpret != NULL)
+        return r->program->interpret(r->program->user, index, r->buffers, r->params, r->shared, scratch, begin, end,
+                                     error);
+    program_stage(r->program, step)(r->buffers, r->params, r->shared, scratch, begin, end);
+    return OPJIT_OK;
+}
+
+static void report(step_run *s, opjit_status status, const char *message)
+{
+    if (!atomic_flag_test_and_set(&s->reported)) {
+        if (message != NULL)
+            opjit_rt_refuse(&s->error, status, "{executor}: {!run}%s", message);
+        atomic_store(&s->failed, true);
+    }
+}
+
+/* What the executor calls; it is the host's code, so its numbers are not trusted. */
+static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    step_run *s = arg;
+    const uint64_t extent = s->extent, grain = s->grain;
+    opjit_error error = { 0 };
+    opjit_status status;
+
+    if (worker >= s->run->executor->workers) {
+        report(s, OPJIT_INVALID_ARGUMENT, "a worker's index is not below workers");
+        return;
+    }
+    if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
+        report(s, OPJIT_INVALID_ARGUMENT,
+               "a piece is empty, outside of the extent or not bounded by multiples of grain");
+        return;
+    }
+    status = run_piece(s->run, s->index, worker, begin, end, &error);
+    if (status != OPJIT_OK && !atomic_flag_test_and_set(&s->reported)) {
+        s->error = error;
+        s->error.status = status;
+        atomic_store(&s->failed, true);
+    }
+    atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
+}
+
+static opjit_status run_on_executor(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
+{
+    step_run s = { .run = r,
+                   .extent = extent,
+                   .grain = r->program->steps[index].grain,
+                   .index = index,
+                   .reported = ATOMIC_FLAG_INIT };
+    opjit_status status;
+    unsigned long long done;
+
+    status = r->executor->run(r->executor->user, extent, s.grain, body, &s);
+    if (atomic_load(&s.failed)) {
+        if (error != NULL)
+            *error = s.error;
+        return s.error.status;
+    }
+    if (status != OPJIT_OK)
+        return opjit_rt_refuse(error, status, "{!call}{!executor}executor returned {%s}", opjit_status_name(status));
+    done = atomic_load(&s.done);
+    if (done != extent)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{executor} covered {%llu} of %llu iterations",
+                               done, (unsigned long long)extent);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_run_stage(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
+{
+    if (r->executor != NULL && extent > r->program->steps[index].grain)
+        return run_on_executor(r, index, extent, error);
+    return extent == 0 ? OPJIT_OK : run_piece(r, index, 0, 0, extent, error);
+}
+
+/* --- workspace ---------------------------------------------------------------------------------------------------- */
+
+bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out)
+{
+    return checked_mul(p->meta->scratch_size, workers, out) && checked_add(*out, p->meta->shared_size, out) &&
+           *out <= SIZE_MAX / 2;
+}
+
+/* --- what is kept ------------------------------------------------------------------------------------------------- */
 
 opjit_status opjit_rt_program_borrow(opjit_kernel *owner, program **out, opjit_error *error)
 {
@@ -74,7 +178,10 @@ static opjit_status make(const opjit_kernel *k, program *p, size_t size, const o
         buffers[k->buffers] = p->kept;
         if (k->hooks.zeroed)
             memset(p->kept, 0, size);
-        status = opjit_rt_run_steps(&run, p->meta->once_first, p->meta->once_steps, error);
+        const uint32_t end = p->meta->once_first + p->meta->once_steps;
+        status = OPJIT_OK;
+        for (uint32_t i = p->meta->once_first; i < end && status == OPJIT_OK; i++)
+            status = opjit_rt_run_stage(&run, i, p->steps[i].extent, error);
     }
     opjit_rt_release(a, workspace, (size_t)needed);
     opjit_rt_release(a, buffers, list);

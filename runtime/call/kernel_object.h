@@ -156,14 +156,15 @@ static inline uint32_t call_workers(const opjit_call *call)
 {
     return call->executor == NULL ? 1 : call->executor->workers;
 }
-/* False: more than any memory. */
+/* keep.c.  Runs the iterations of a stage, in pieces on r's executor where there is more than one: a single one stays on
+ * this thread, as handing it over would only cost time. */
+opjit_status opjit_rt_run_stage(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error);
+/* keep.c.  What the shared and the scratch memory take; false: more than any memory. */
 bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out);
 opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error);
 /* buffers: of the call and the kernel's constants, which somebody else may have lent it; slots: theirs. */
 opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const slot *slots, const opjit_call *call,
                                       void *const *buffers, uint64_t needed, opjit_error *error);
-/* Runs count steps from the first one on, r being whole. */
-opjit_status opjit_rt_run_steps(const rt_run *r, uint32_t first, uint32_t count, opjit_error *error);
 /* Runs the variant's steps; r has kernel, program, slots, buffers, parameters and timing. */
 opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
                                    opjit_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - the steps of a call that has an executor, a workspace, the interpreter, custom steps or a clock.  What
- * the call gives has been checked in call.c, the workspace and the executor apart. */
+/* run.c - a call that has an executor, a workspace, the interpreter, custom steps or a clock.  What the call gives has
+ * been checked in call.c, the workspace and the executor apart. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/call/kernel_object.h"
 
@@ -18,101 +18,14 @@ static uint64_t extent_of(const rt_run *r, uint32_t index)
                               : opjit_rt_form_value(&p->extents[index], r->params + r->kernel->params, r->kernel->dims);
 }
 
-/* One step on an executor. */
-typedef struct step_run {
-    const rt_run *run;
-    uint64_t extent, grain;
-    uint32_t index;
-    atomic_ullong done;   /* iterations */
-    atomic_flag reported; /* the first failure owns error */
-    atomic_bool failed;
-    opjit_error error;
-} step_run;
-
-static opjit_status run_piece(const rt_run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
-                              opjit_error *error)
-{
-    const opjit_step_info *step = &r->program->steps[index];
-    uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
-
-    if (r->program->interpret != NULL)
-        return r->program->interpret(r->program->user, index, r->buffers, r->params, r->shared, scratch, begin, end,
-                                     error);
-    program_stage(r->program, step)(r->buffers, r->params, r->shared, scratch, begin, end);
-    return OPJIT_OK;
-}
-
-static void report(step_run *s, opjit_status status, const char *message)
-{
-    if (!atomic_flag_test_and_set(&s->reported)) {
-        if (message != NULL)
-            opjit_rt_refuse(&s->error, status, "{executor}: {!run}%s", message);
-        atomic_store(&s->failed, true);
-    }
-}
-
-/* What the executor calls; it is the host's code, so its numbers are not trusted. */
-static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
-{
-    step_run *s = arg;
-    const uint64_t extent = s->extent, grain = s->grain;
-    opjit_error error = { 0 };
-    opjit_status status;
-
-    if (worker >= s->run->executor->workers) {
-        report(s, OPJIT_INVALID_ARGUMENT, "a worker's index is not below workers");
-        return;
-    }
-    if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
-        report(s, OPJIT_INVALID_ARGUMENT,
-               "a piece is empty, outside of the extent or not bounded by multiples of grain");
-        return;
-    }
-    status = run_piece(s->run, s->index, worker, begin, end, &error);
-    if (status != OPJIT_OK && !atomic_flag_test_and_set(&s->reported)) {
-        s->error = error;
-        s->error.status = status;
-        atomic_store(&s->failed, true);
-    }
-    atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
-}
-
-static opjit_status run_on_executor(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
-{
-    step_run s = { .run = r,
-                   .extent = extent,
-                   .grain = r->program->steps[index].grain,
-                   .index = index,
-                   .reported = ATOMIC_FLAG_INIT };
-    opjit_status status;
-    unsigned long long done;
-
-    status = r->executor->run(r->executor->user, extent, s.grain, body, &s);
-    if (atomic_load(&s.failed)) {
-        if (error != NULL)
-            *error = s.error;
-        return s.error.status;
-    }
-    if (status != OPJIT_OK)
-        return opjit_rt_refuse(error, status, "{!call}{!executor}executor returned {%s}", opjit_status_name(status));
-    done = atomic_load(&s.done);
-    if (done != extent)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{executor} covered {%llu} of %llu iterations",
-                               done, (unsigned long long)extent);
-    return OPJIT_OK;
-}
-
-/* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
- * are the host's. */
+/* Custom functions are the host's, and stay on this thread. */
 static opjit_status run_step(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error)
 {
     const opjit_step_info *step = &r->program->steps[index];
 
     if (step->kind == OPJIT_STEP_CUSTOM)
         return opjit_rt_custom_run(&r->program->customs->calls[step->entry], r->buffers, error);
-    if (r->executor != NULL && extent > step->grain)
-        return run_on_executor(r, index, extent, error);
-    return extent == 0 ? OPJIT_OK : run_piece(r, index, 0, 0, extent, error);
+    return opjit_rt_run_stage(r, index, extent, error);
 }
 
 static uint64_t now_ns(void)
@@ -136,22 +49,16 @@ static opjit_status run_step_timed(const rt_run *r, uint32_t index, opjit_error 
     return status;
 }
 
-opjit_status opjit_rt_run_steps(const rt_run *r, uint32_t first, uint32_t count, opjit_error *error)
+static opjit_status run_steps(const rt_run *r, const opjit_variant_info *variant, opjit_error *error)
 {
     opjit_status status = OPJIT_OK;
 
-    for (uint32_t i = first; i < first + count && status == OPJIT_OK; i++)
+    for (uint32_t i = variant->first_step; i < variant->first_step + variant->steps && status == OPJIT_OK; i++)
         status = r->timing == NULL ? run_step(r, i, extent_of(r, i), error) : run_step_timed(r, i, error);
     return status;
 }
 
 /* --- workspace ---------------------------------------------------------------------------------------------------- */
-
-bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out)
-{
-    return checked_mul(p->meta->scratch_size, workers, out) && checked_add(*out, p->meta->shared_size, out) &&
-           *out <= SIZE_MAX / 2;
-}
 
 opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error)
 {
@@ -218,7 +125,7 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     }
     place_temps(r);
     r->executor = call->executor == NULL ? NULL : &executor;
-    status = opjit_rt_run_steps(r, variant->first_step, variant->steps, error);
+    status = run_steps(r, variant, error);
     opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_forms.c - checks what an image's metadata says of dynamic dimensions: their intervals, the ranges that variants
  * are for, and the numbers that follow from sizes. */
-#include "runtime/image/checks.h"
+#include "runtime/image/check_forms.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "runtime/image/checks.h"
+#include "runtime/image/check_forms.h"
 #include "runtime/image/image_layout.h"
 #include "runtime/target/target.h"
 

@@ -377,12 +377,14 @@ int main(int argc, char **argv)
 {
     static const uint64_t sizes[] = { 16384, 256 * 1024, 8 * MIB, LARGEST };
     bench b = { .broken = false };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_error error;
     const int status = report_options(&b.report, argc, argv);
 
     if (status != 0)
         return status;
-    if (!loops_start() || opjit_context_create(NULL, &b.context, &error) != OPJIT_OK)
+    options.target = getenv("OPJIT_BENCH_TARGET");
+    if (!loops_start() || opjit_context_create(&options, &b.context, &error) != OPJIT_OK)
         return 1;
     if (opjit_context_warm(b.context, &error) != OPJIT_OK)
         return !subject_complain("warm", &error);

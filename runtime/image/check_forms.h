@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checks.h - what the checks of an image's metadata share. */
-#ifndef OPJIT_RUNTIME_IMAGE_CHECKS_H
-#define OPJIT_RUNTIME_IMAGE_CHECKS_H
+/* check_forms.h - what the checks of an image's metadata share. */
+#ifndef OPJIT_RUNTIME_IMAGE_CHECK_FORMS_H
+#define OPJIT_RUNTIME_IMAGE_CHECK_FORMS_H
 
 #include "runtime/image/image.h"
 
