@@ -61,7 +61,7 @@ void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size)
 /* --- arena ------------------------------------------------------------------------------------------------------- */
 
 enum { ARENA_ALIGNMENT = 16, ARENA_FIRST_BLOCK = 4096, ARENA_DOUBLED_BLOCK = 512 << 10,
-       ARENA_SMALL_PAGES = 1000 << 10 };
+       ARENA_SMALL_PAGES = 4 << 20 };
 
 struct rt_arena_block {
     alignas(ARENA_ALIGNMENT) rt_arena_block *next;
@@ -122,7 +122,7 @@ size_t opjit_rt_arena_bytes(const rt_arena *arena)
 }
 
 /* Returns a block of at least size bytes.  Blocks double in size, so that a large function needs few calls of the
- * hook; an arena that has filled a megabyte takes large pages. */
+ * hook; an arena that has filled four megabytes takes large pages. */
 static rt_arena_block *arena_block(rt_arena *arena, size_t size)
 {
     const size_t last = arena->blocks == NULL ? ARENA_FIRST_BLOCK / 2 : arena->blocks->capacity;
