@@ -94,6 +94,7 @@ static opjit_status try_once(const binding *b, uint32_t version, bool compiled, 
     opjit_status status;
 
     once.options.target = &once.options.own;
+    once.dim_count = 0; /* what follows from constants alone is the same for all sizes */
     once.program = (fe_program){ .kept_size = program->kept_size, .count = 1, .capacity = 1,
                                  .allocator = program->allocator };
     once.program.variants = opjit_rt_allocate(program->allocator, sizeof(ir_func), _Alignof(ir_func));
