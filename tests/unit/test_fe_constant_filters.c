@@ -15,7 +15,7 @@
 #include "tests/support/random.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
-enum { CASES = 40, MOST = 1 << 17, GUARD = 16 };
+enum { CASES = 40, CASES_OF_LINES = 20, MOST = 1 << 17, GUARD = 16 };
 
 static opjit_context *context;
 static opjit_error error;
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(short_lines)
 {
-    const test_cases cases = test_cases_init("short_lines", CASES);
+    const test_cases cases = test_cases_init("short_lines", CASES_OF_LINES);
     for (uint64_t i = cases.first; i < cases.end; i++)
         check_case(cases.seed, i, true);
 }
