@@ -111,7 +111,7 @@ opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v)
     onnx_computed *const c = ARENA_NEW(m->arena, onnx_computed);
     if (c == NULL)
         return opjit_rt_no_memory(m->error);
-    *c = (onnx_computed){ NULL };
+    *c = (onnx_computed){ .next = NULL };
     const opjit_status status = opjit_onnx_status(m) == OPJIT_OK ? compute(m, v, c) : m->error->status;
     opjit_fe_built_drop_outputs(m->graph);
     if (c->kernel == NULL)
