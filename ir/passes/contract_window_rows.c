@@ -10,6 +10,7 @@
 enum {
     LEAST_ROWS = 32,        /* fewer make no whole vectors */
     MOST_BLOCK = 256,       /* rows */
+    MOST_BYTES = 8 << 20,   /* of scratch */
     PARTS = 4,              /* totals may take one of so many parts of the second cache */
     MOST_POSITIONS = 14,    /* of a tile: with two vectors of rows as many sums as registers hold, */
     MOST_POSITIONS_OF_16 = 6, /* of which there may be 16 */
@@ -28,12 +29,6 @@ static int64_t up(int64_t x, int64_t to)
 static bool is_joined(const window *w)
 {
     return w->axis[1].dimension < 0 || (w->pitch == w->axis[1].size && !w->axis[0].whole);
-}
-
-/* Elements of the copy from a position of a line to the next. */
-static int64_t step_of(const window *w)
-{
-    return window_step(&w->axis[w->axis[1].dimension < 0 ? 0 : 1]);
 }
 
 /* Axes with a stride have no planes for remainders: elements are read one by one, and may lie apart. */
@@ -73,7 +68,7 @@ static void set_lines(window *w, int64_t lines, int64_t most)
     w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
               w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
     const int64_t last = w->joined ? 0 : (w->block - 1) * window_step(&w->axis[0]) * w->pitch;
-    const int64_t length = (w->pieces * positions->tile - 1) * step_of(w) + 1;
+    const int64_t length = (w->pieces * positions->tile - 1) * window_line_step(w) + 1;
     w->plane = last + length + w->axis[0].reach * w->pitch + w->axis[1].reach;
     if (!w->flat)
         w->plane = up(w->plane, w->pitch) * w->pitch;
@@ -127,6 +122,14 @@ static bool is_of_rows(const window *w)
     return true;
 }
 
+/* Of the copy, and of totals before and after they are transposed. */
+static double scratch_bytes(const window *w)
+{
+    const double totals = (double)(tiles_of(w) * w->c.side[CONTRACT_COLUMNS].tile * w->c.side[CONTRACT_ROWS].block);
+    const double copied = (double)w->channels * (double)w->slots * (double)w->plane;
+    return (copied + 2 * totals) * (double)opjit_ir_type_size((ir_type)w->c.def.type);
+}
+
 bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contraction *c = &w->c;
@@ -146,7 +149,7 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     other.by_rows = true;
     set_whole(&other);
     choose_sizes(&other, given, lanes, target);
-    if (given == NULL && cost_by_rows(&other) >= opjit_ir_window_cost(w))
+    if (scratch_bytes(&other) > MOST_BYTES || (given == NULL && cost_by_rows(&other) >= opjit_ir_window_cost(w)))
         return false;
     *w = other;
     return true;
@@ -195,13 +198,13 @@ ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n)
     ir_func *f = w->c.f;
     const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile;
     if (w->joined)
-        return opjit_ir_block_let(f, list, contract_times(&w->c, n, tile * step_of(w)));
+        return opjit_ir_block_let(f, list, contract_times(&w->c, n, tile * window_line_step(w)));
     const ir_ref pieces = opjit_ir_index(f, w->pieces);
     const ir_ref line = ir_make2(f, IR_IDIV, IR_INDEX, n, pieces), piece = ir_make2(f, IR_IMOD, IR_INDEX, n, pieces);
     return opjit_ir_block_let(
         f, list,
         contract_plus(&w->c, contract_times(&w->c, line, window_step(&w->axis[0]) * w->pitch),
-                      contract_times(&w->c, piece, tile * step_of(w))));
+                      contract_times(&w->c, piece, tile * window_line_step(w))));
 }
 
 void opjit_ir_window_rows_transpose(window *w, block *list)

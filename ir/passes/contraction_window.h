@@ -115,7 +115,7 @@ ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
 /* contract_window_rows.c: lanes are rows, whose factor is constants of which a copy is kept, and a tile is positions of
  * one line: no lane is for nothing where lines are short.  Sizes; false: that is no form for it, or slower than *w. */
 bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
-/* About how long the stage takes, in steps of sums; lanes: of a vector. */
+/* About how long the stage takes, in steps of sums. */
 double opjit_ir_window_cost(const window *w);
 /* The stage that copies the rows' factor; scratch. */
 void opjit_ir_window_rows_share(window *w, block *stages);
@@ -166,11 +166,16 @@ static inline int64_t window_step(const window_axis *x)
     return x->whole ? x->stride : 1;
 }
 
+/* Elements of the copy from a position of a line to the next. */
+static inline int64_t window_line_step(const window *w)
+{
+    return window_step(&w->axis[w->axis[1].dimension < 0 ? 0 : 1]);
+}
+
 /* Where position i of a tile that begins at `first` lies in the copy. */
 static inline ir_ref window_position(const window *w, ir_ref first, ir_ref i)
 {
-    const window_axis *line = &w->axis[w->axis[1].dimension < 0 ? 0 : 1];
-    return contract_plus(&w->c, first, contract_times(&w->c, i, window_step(line)));
+    return contract_plus(&w->c, first, contract_times(&w->c, i, window_line_step(w)));
 }
 
 #endif
