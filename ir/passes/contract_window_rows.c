@@ -8,16 +8,15 @@
 #include "ir/passes/contraction_window.h"
 
 enum {
-    LEAST_ROWS = 32,        /* fewer make no whole vectors */
-    MOST_BLOCK = 256,       /* rows */
-    MOST_BYTES = 8 << 20,   /* of scratch */
-    PARTS = 4,              /* totals may take one of so many parts of the second cache */
-    MOST_POSITIONS = 14,    /* of a tile: with two vectors of rows as many sums as registers hold, */
+    LEAST_ROWS = 32,          /* fewer make no whole vectors */
+    MOST_BLOCK = 256,         /* rows */
+    MOST_BYTES = 8 << 20,     /* of scratch */
+    PARTS = 4,                /* totals may take one of so many parts of the second cache */
+    MOST_POSITIONS = 14,      /* of a tile: with two vectors of rows as many sums as registers hold, */
     MOST_POSITIONS_OF_16 = 6, /* of which there may be 16 */
     TILE_VECTORS = 2,
-    MUCH_WORK = 1 << 20,    /* products: two blocks, not one, */
-    LEAST_BLOCK = 64,       /* of so many rows */
-    LANES = 16,             /* positions that are transposed at a time */
+    MOST_TRIED = 32, /* numbers of lines of a block */
+    LANES = 16,      /* positions that are transposed at a time */
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -77,7 +76,7 @@ static void set_lines(window *w, int64_t lines, int64_t most)
 /* As opjit_ir_window_cost, with what is put side by side and what is transposed. */
 static double cost_by_rows(const window *w)
 {
-    enum { COPIED = 6, SIDE_BY_SIDE = 48, TRANSPOSED = 24 };
+    enum { COPIED = 12, SIDE_BY_SIDE = 48, TRANSPOSED = 24 };
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const double taps = (double)w->depth, tiles = (double)tiles_of(w);
     const double positions = tiles * (double)w->c.side[CONTRACT_COLUMNS].tile;
@@ -88,29 +87,53 @@ static double cost_by_rows(const window *w)
     return (double)(w->blocks * rows->blocks) * (steps + copied + beside + transposed);
 }
 
+static double cost_of_threads(const window *w)
+{
+    return opjit_ir_window_for_threads(w, cost_by_rows(w));
+}
+
+/* Lines of a block: at most those whose totals fit, and of up to half as many the best. */
+static void choose_lines(window *w, int64_t fit, int64_t most)
+{
+    fit = fit < 1 ? 1 : fit > w->axis[0].size ? w->axis[0].size : fit;
+    set_lines(w, fit, most);
+    window best = *w;
+    for (int64_t lines = fit - 1; lines >= fit / 2 && lines > 0 && lines > fit - MOST_TRIED; lines--) {
+        set_lines(w, lines, most);
+        if (cost_of_threads(w) < cost_of_threads(&best))
+            best = *w;
+    }
+    *w = best;
+}
+
+static void set_rows(window *w, int64_t blocks)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    rows->block = up(up(w->group, rows->tile), blocks) * rows->tile;
+    rows->blocks = up(w->group, rows->block);
+}
+
 static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
+    const int64_t part = (int64_t)target->l2 / PARTS / opjit_ir_type_size((ir_type)w->c.def.type);
     const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
     const int64_t most = given != NULL ? given->rows : few ? MOST_POSITIONS_OF_16 : MOST_POSITIONS;
     rows->size = w->group;
     rows->tile = given != NULL ? given->columns : TILE_VECTORS * lanes;
-    const int64_t tiles = up(w->group, rows->tile);
     const int64_t wanted = (given != NULL ? given->block_rows : MOST_BLOCK) / rows->tile;
-    rows->blocks = up(tiles, wanted > 0 ? wanted : 1);
-    rows->block = up(tiles, rows->blocks) * rows->tile;
-    rows->blocks = up(w->group, rows->block);
-    const int64_t fit = given != NULL ? given->block_columns / w->pitch
-                                      : (int64_t)target->l2 / PARTS / size / rows->block / w->pitch;
-    set_lines(w, fit < 1 ? 1 : fit > w->axis[0].size ? w->axis[0].size : fit, most);
-    const double work = (double)w->group * (double)w->axis[0].size * (double)w->axis[1].size * (double)w->c.length;
-    const int64_t half = up(tiles, 2) * rows->tile;
-    if (given != NULL || w->c.batch * rows->blocks * w->blocks > 1 || work < MUCH_WORK || half < LEAST_BLOCK ||
-        half >= w->group)
+    set_rows(w, up(up(w->group, rows->tile), wanted > 0 ? wanted : 1));
+    if (given != NULL) {
+        const int64_t lines = given->block_columns / w->pitch;
+        set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines, most);
         return;
-    rows->block = half;
-    rows->blocks = up(w->group, half);
+    }
+    window other = *w;
+    choose_lines(w, part / rows->block / w->pitch, most);
+    set_rows(&other, rows->blocks + 1);
+    choose_lines(&other, part / other.c.side[CONTRACT_ROWS].block / w->pitch, most);
+    if (cost_of_threads(&other) < cost_of_threads(w))
+        *w = other;
 }
 
 /* Whether the rows' factor is the same for all results of a row: not so that of a transposed convolution's phases. */
@@ -149,7 +172,8 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     other.by_rows = true;
     set_whole(&other);
     choose_sizes(&other, given, lanes, target);
-    if (scratch_bytes(&other) > MOST_BYTES || (given == NULL && cost_by_rows(&other) >= opjit_ir_window_cost(w)))
+    if (scratch_bytes(&other) > MOST_BYTES ||
+        (given == NULL && cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w))))
         return false;
     *w = other;
     return true;
@@ -201,10 +225,9 @@ ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n)
         return opjit_ir_block_let(f, list, contract_times(&w->c, n, tile * window_line_step(w)));
     const ir_ref pieces = opjit_ir_index(f, w->pieces);
     const ir_ref line = ir_make2(f, IR_IDIV, IR_INDEX, n, pieces), piece = ir_make2(f, IR_IMOD, IR_INDEX, n, pieces);
-    return opjit_ir_block_let(
-        f, list,
-        contract_plus(&w->c, contract_times(&w->c, line, window_step(&w->axis[0]) * w->pitch),
-                      contract_times(&w->c, piece, tile * window_line_step(w))));
+    return opjit_ir_block_let(f, list,
+                              contract_plus(&w->c, contract_times(&w->c, line, window_step(&w->axis[0]) * w->pitch),
+                                            contract_times(&w->c, piece, tile * window_line_step(w))));
 }
 
 void opjit_ir_window_rows_transpose(window *w, block *list)

@@ -10,9 +10,7 @@ enum {
     MOST_BYTES = 8 << 20,  /* of scratch */
     ENOUGH_BLOCKS = 8,     /* for threads, */
     LEAST_POSITIONS = 256, /* but not blocks of fewer than so many */
-    MUCH_WORK = 1 << 20,   /* products: two blocks, not one, */
-    MORE_TILES = 8,        /* of lines, where that is at most one tile more in so many, */
-    LEAST_ROWS = 64,       /* or of so many rows */
+    MUCH_WORK = 1 << 20,   /* products: threads share them */
     MOST_ZEROS = 8,        /* at both ends of a line of the copy */
     MOST_TRIED = 32,       /* numbers of lines of a block */
     PARTS = 4,             /* totals may take one of so many parts of the second cache */
@@ -82,10 +80,20 @@ double opjit_ir_window_cost(const window *w)
     return blocks * (cost_of(w) + (w->bare ? 0 : tiles * (double)w->depth * SIDE_BY_SIDE));
 }
 
-/* So many blocks, more than one, as two threads share them: an odd one takes as long as two. */
-static double shared(int64_t blocks)
+/* How much longer `threads` threads take for so many equal blocks than for as much work that they share evenly. */
+static double uneven(int64_t blocks, int64_t threads)
 {
-    return blocks > 1 && blocks % 2 != 0 ? (double)(blocks + 1) / (double)blocks : 1;
+    return (double)(up(blocks, threads) * threads) / (double)blocks;
+}
+
+double opjit_ir_window_for_threads(const window *w, double cost)
+{
+    const double many = 0.01; /* what 8 threads count beside one and two */
+    const contraction *c = &w->c;
+    const int64_t blocks = c->batch * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
+    const double work = (double)(c->batch * w->groups * w->group) * (double)w->axis[0].size * (double)w->axis[1].size *
+                        (double)c->length;
+    return work < MUCH_WORK ? cost : cost * (1 + uneven(blocks, 2) + many * uneven(blocks, 8));
 }
 
 /* Lines of positions: as many as fit, fewer where there would be few iterations, and of those the best half. */
@@ -98,7 +106,7 @@ static void choose_lines(window *w, int64_t most, int64_t others)
     double least = INFINITY;
     for (int64_t lines = most; lines > most / 2 && lines > most - MOST_TRIED; lines--) {
         set_lines(w, lines);
-        const double cost = cost_of(w) * shared(others * w->blocks);
+        const double cost = cost_of(w) * (others * w->blocks > 1 ? uneven(others * w->blocks, 2) : 1);
         if (cost < least) {
             least = cost;
             best = lines;
@@ -127,24 +135,28 @@ static int64_t tile_of(int64_t positions, int64_t lanes)
     return tile;
 }
 
-/* Two blocks where a single one is much work, for threads: of lines, or, where these would have more tiles than all
- * together, of rows, which both copy what windows read. */
+static double cost_of_threads(const window *w)
+{
+    return opjit_ir_window_for_threads(w, opjit_ir_window_cost(w));
+}
+
+/* Two blocks in place of one, if threads gain by it: of lines, which may need more tiles, or of rows, both of which copy
+ * what windows read. */
 static void halve(window *w)
 {
-    contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const double positions = (double)w->axis[0].size * (double)w->axis[1].size;
-    const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile, tiles = w->tiles;
-    if (w->c.batch * w->groups * rows->blocks * w->blocks > 1 ||
-        (double)w->group * positions * (double)w->c.length < MUCH_WORK)
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile;
+    window lines = *w, other = *w;
+
+    if (w->c.batch * w->groups * rows->blocks * w->blocks > 1)
         return;
-    set_lines(w, up(w->axis[0].size, 2));
-    if (w->blocks == 2 && 2 * w->tiles <= tiles + tiles / MORE_TILES)
-        return;
-    set_lines(w, w->axis[0].size);
-    if (half < LEAST_ROWS || half >= w->group)
-        return;
-    rows->block = half;
-    rows->blocks = up(w->group, half);
+    set_lines(&lines, up(w->axis[0].size, 2));
+    other.c.side[CONTRACT_ROWS].block = half;
+    other.c.side[CONTRACT_ROWS].blocks = up(w->group, half);
+    if (cost_of_threads(&lines) < cost_of_threads(w))
+        *w = lines;
+    if (cost_of_threads(&other) < cost_of_threads(w))
+        *w = other;
 }
 
 /* Whether the windows' factor is zero at this place of a line of the copy, whatever the other coordinates are. */

@@ -117,6 +117,8 @@ ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
 bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 /* About how long the stage takes, in steps of sums. */
 double opjit_ir_window_cost(const window *w);
+/* Such a time for comparisons: of one thread and of several, which wait for each other where blocks are few. */
+double opjit_ir_window_for_threads(const window *w, double cost);
 /* The stage that copies the rows' factor; scratch. */
 void opjit_ir_window_rows_share(window *w, block *stages);
 void opjit_ir_window_rows_declare(window *w);

@@ -25,11 +25,12 @@
 
 #include <opjit/opjit.h>
 
-#include "runtime/base/base.h"
+#include "runtime/call/kernel_object.h"
 
 enum {
     LINE = 128, /* two cache lines: processors fetch them in pairs */
     SPIN_NS = 30000,
+    SPIN_IN_CALL_NS = 2000000, /* while a call has steps to come; one thread may be at work on the steps between */
     SPINS_A_CLOCK = 64, /* reading the clock takes as long as several pauses */
     WAKE_NS = 10000     /* a thread that sleeps is worth waking for so much work of one thread */
 };
@@ -91,6 +92,7 @@ struct opjit_pool {
     opjit_allocator allocator;
     uint32_t threads;      /* the caller included */
     bool spins;            /* there is a core for each thread */
+    atomic_uint calls;     /* of several steps, that are being made */
     atomic_int holder;     /* process whose thread has the run; 0: none.  Who has it writes job to owner */
     alignas(LINE) job job; /* read by helpers that joined */
     uint32_t usable;       /* threads that can be had */
@@ -141,17 +143,20 @@ static inline bool is_left(uint32_t gate, uint32_t unused)
     return (gate & COUNT) == 0;
 }
 
-/* Looks at the gate until it is ready or SPIN_NS are over.  Gives what it saw last. */
-static inline uint32_t spin(opjit_pool *p, bool (*ready)(uint32_t gate, uint32_t seen), uint32_t seen)
+/* Looks at the gate until it is ready, or SPIN_NS or SPIN_IN_CALL_NS are over.  Gives what it saw last. */
+static uint32_t spin(opjit_pool *p, bool (*ready)(uint32_t gate, uint32_t seen), uint32_t seen)
 {
     uint32_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
-    uint64_t until = 0;
+    uint64_t since = 0;
 
     while (p->spins && !ready(gate, seen)) {
         const uint64_t now = now_ns();
-        until = until == 0 ? now + SPIN_NS : until;
-        if (now >= until)
-            break;
+        since = since == 0 ? now : since;
+        if (now - since >= SPIN_NS) {
+            if (now - since >= SPIN_IN_CALL_NS || atomic_load_explicit(&p->calls, memory_order_relaxed) == 0)
+                break;
+            sched_yield(); /* the core may be another's by now, even that of the thread that is waited for */
+        }
         for (int i = 0; i < SPINS_A_CLOCK && !ready(gate, seen); i++) {
             pause_cpu();
             gate = atomic_load_explicit(&p->gate, memory_order_acquire);
@@ -359,6 +364,12 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
     if (done != j.units)
         run_units(&j, 0, done, j.units);
     return OPJIT_OK;
+}
+
+void opjit_rt_pool_count_call(const opjit_executor *e, unsigned by)
+{
+    if (e->run == run)
+        atomic_fetch_add_explicit(&((opjit_pool *)e->user)->calls, by, memory_order_relaxed);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */

@@ -125,7 +125,11 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     }
     place_temps(r);
     r->executor = call->executor == NULL ? NULL : &executor;
+    if (variant->steps > 1)
+        opjit_rt_pool_count_call(&executor, 1);
     status = run_steps(r, variant, error);
+    if (variant->steps > 1)
+        opjit_rt_pool_count_call(&executor, -1u);
     opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
     return status;
 }

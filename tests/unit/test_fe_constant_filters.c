@@ -57,8 +57,12 @@ static size_t elements(const uint32_t *sizes)
     return (size_t)sizes[0] * sizes[1] * sizes[2] * sizes[3];
 }
 
-static bool run(const shape *s, bool constant, uint32_t flags, float *out)
+/* blocks: receives the iterations of the last step, if not NULL. */
+static bool run(const shape *s, bool constant, uint32_t flags, float *out, uint64_t *blocks)
 {
+    opjit_step_time steps[8];
+    uint32_t count = 0;
+
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
@@ -86,7 +90,10 @@ static bool run(const shape *s, bool constant, uint32_t flags, float *out)
                                        { out + GUARD, sizeof expected / 2 } };
     call.bindings = bindings;
     call.binding_count = info.inputs + info.outputs;
-    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_kernel_call_timed(kernel, &call, steps, 8, &count, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert(count >= 1 && count <= 8);
+    if (blocks != NULL)
+        *blocks = steps[count - 1].extent;
     opjit_kernel_release(kernel);
     return true;
 }
@@ -103,9 +110,9 @@ static void check_case(uint64_t seed, uint64_t number, bool lines)
         data[i] = (float)(test_random_u64(&r) % 2001) / 256.0f - 4.0f;
         filter[i] = (float)(test_random_u64(&r) % 2001) / 512.0f - 2.0f;
     }
-    run(&s, false, OPJIT_COMPILE_INTERPRET, expected);
+    run(&s, false, OPJIT_COMPILE_INTERPRET, expected, NULL);
     for (uint32_t i = 0; i < 2; i++) {
-        if (run(&s, true, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given))
+        if (run(&s, true, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given, NULL))
             ck_assert_msg(memcmp(given, expected, sizeof given) == 0,
                           "case %llu, %s: x %u,%u,%u,%u, w %u,%u,%u,%u, strides %u,%u, dilations %u,%u, start %u,%u",
                           (unsigned long long)number, i == 0 ? "interpreted" : "compiled", s.x[0], s.x[1], s.x[2],
@@ -130,6 +137,24 @@ START_TEST(short_lines)
 }
 END_TEST
 
+/* Much work is more than one block, for threads, with few rows or lines too. */
+START_TEST(several_blocks)
+{
+    static const shape shapes[] = {
+        { { 1, 96, 13, 13 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+        { { 1, 96, 26, 26 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+        { { 1, 192, 26, 26 }, { 75, 192, 3, 3 }, { 1, 1 }, { 1, 1 }, { 2, 2 }, { 1, 1 } },
+        { { 1, 128, 7, 7 }, { 96, 128, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+    };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        uint64_t blocks = 0;
+        if (run(&shapes[i], true, 0, given, &blocks))
+            ck_assert_msg(blocks > 1, "case %zu: %llu blocks", i, (unsigned long long)blocks);
+    }
+}
+END_TEST
+
 static void setup(void)
 {
     ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
@@ -147,6 +172,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, few_positions);
     tcase_add_test(tcase, short_lines);
+    tcase_add_test(tcase, several_blocks);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
