@@ -31,8 +31,8 @@ enum {
     LINE = 128, /* two cache lines: processors fetch them in pairs */
     SPIN_NS = 30000,
     SPIN_IN_CALL_NS = 2000000, /* while a call has steps to come; one thread may be at work on the steps between */
-    SPINS_A_CLOCK = 64, /* reading the clock takes as long as several pauses */
-    WAKE_NS = 10000     /* a thread that sleeps is worth waking for so much work of one thread */
+    SPINS_A_CLOCK = 64,        /* reading the clock takes as long as several pauses */
+    WAKE_NS = 10000            /* a thread that sleeps is worth waking for so much work of one thread */
 };
 
 /* The gate's bits.  The generation only tells one run from the next: that it wraps around does no harm. */
@@ -93,6 +93,7 @@ struct opjit_pool {
     uint32_t threads;      /* the caller included */
     bool spins;            /* there is a core for each thread */
     atomic_uint calls;     /* of several steps, that are being made */
+    atomic_bool heavy;     /* the last run that found helpers asleep was worth waking them from its first unit on */
     atomic_int holder;     /* process whose thread has the run; 0: none.  Who has it writes job to owner */
     alignas(LINE) job job; /* read by helpers that joined */
     uint32_t usable;       /* threads that can be had */
@@ -285,14 +286,17 @@ static uint32_t missing(opjit_pool *p, uint64_t units)
 }
 
 /* While helpers are missing: single units by the clock, until what is left is worth the trouble of getting them.  Short
- * work is done before that, without as much as taking the lock.  Gives the first unit that is left. */
-static uint64_t run_while_short(const job *j)
+ * work is done before that, without as much as taking the lock.  Gives the first unit that is left.  Two long units would
+ * never be shared: so after one the next run wakes helpers at once, until one is short. */
+static uint64_t run_while_short(opjit_pool *p, const job *j)
 {
     const uint64_t start = now_ns();
     uint64_t done = 0;
 
     do {
         run_units(j, 0, done, done + 1);
+        if (done == 0 && now_ns() - start >= WAKE_NS)
+            atomic_store_explicit(&p->heavy, true, memory_order_relaxed);
         done++;
     } while (done < j->units && (double)(now_ns() - start) * (double)(j->units - done) < WAKE_NS * (double)done);
     return done;
@@ -352,12 +356,17 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
         return OPJIT_INVALID_ARGUMENT;
     j.units = extent / grain + (extent % grain != 0);
     if (j.units > 1 && p->threads > 1) {
-        if (missing(p, j.units) != 0)
-            done = run_while_short(&j);
+        const bool asleep = missing(p, j.units) != 0;
+        const bool at_once = asleep && atomic_load_explicit(&p->heavy, memory_order_relaxed);
+        const uint64_t start = at_once ? now_ns() : 0;
+        if (asleep && !at_once)
+            done = run_while_short(p, &j);
         if (j.units - done > 1 && acquire(p)) {
             p->job = j;
             run_together(p, done);
             atomic_store(&p->holder, 0);
+            if (at_once && now_ns() - start < WAKE_NS)
+                atomic_store_explicit(&p->heavy, false, memory_order_relaxed);
             return OPJIT_OK;
         }
     }

@@ -131,6 +131,46 @@ START_TEST(long_work_is_shared)
 }
 END_TEST
 
+/* A unit of two, which ends when both have begun, or much too late. */
+static void meet(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    atomic_uint *begun = arg;
+    const time_t start = time(NULL);
+    (void)worker;
+    wait_ns(100000);
+    atomic_fetch_add(begun, (unsigned)(end - begin));
+    while (atomic_load(begun) < 2 && time(NULL) - start < 60)
+        sched_yield();
+}
+
+static void last_a_while(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    (void)arg;
+    (void)worker;
+    (void)begin;
+    (void)end;
+    wait_ns(100000);
+}
+
+/* Where there is a helper asleep, a first run of two units may be the caller's alone, the next is not. */
+START_TEST(two_long_units_are_shared)
+{
+    opjit_pool *pool = create(2);
+    const opjit_executor *e = opjit_pool_executor(pool);
+
+    ck_assert_int_eq(e->run(e->user, 2, 1, last_a_while, NULL), OPJIT_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        atomic_uint begun = 0;
+        usleep(20000);
+        const time_t start = time(NULL);
+        ck_assert_int_eq(e->run(e->user, 2, 1, meet, &begun), OPJIT_OK);
+        ck_assert_msg(time(NULL) - start < 30, "run %u: one thread had both units", i);
+        ck_assert_int_eq(e->run(e->user, 2, 1, last_a_while, NULL), OPJIT_OK);
+    }
+    opjit_pool_destroy(pool);
+}
+END_TEST
+
 START_TEST(body_that_runs_on_its_own_pool)
 {
     opjit_pool *pool = create(3);
@@ -322,6 +362,7 @@ int main(void)
     tcase_add_test(cases, every_iteration_once);
     tcase_add_test(cases, many_runs);
     tcase_add_test(cases, long_work_is_shared);
+    tcase_add_test(cases, two_long_units_are_shared);
     tcase_add_test(cases, body_that_runs_on_its_own_pool);
     tcase_add_test(cases, callers_on_many_threads);
 #if !defined(__SANITIZE_THREAD__)
