@@ -664,6 +664,95 @@ START_TEST(damage_row)
 }
 END_TEST
 
+/* --- ranges ------------------------------------------------------------------------------------------------------- */
+
+static opjit_range_info ranges[2];
+
+/* Two variants: of n to 4 the first step alone, of n from 5 on both. */
+static void describe_ranges(void)
+{
+    memset(ranges, 0, sizeof ranges);
+    ranges[0].lo[0] = 1, ranges[0].hi[0] = 4;
+    ranges[1].lo[0] = 5, ranges[1].hi[0] = 8;
+    ranges[0].lo[1] = ranges[1].lo[1] = 1;
+    ranges[0].hi[1] = ranges[1].hi[1] = 4;
+    s.variants[0] = (opjit_variant_info){ 0, 0, 1 };
+    s.variants[1] = (opjit_variant_info){ 0, 0, 2 };
+    s.source.variants = 2;
+    s.source.ranges = ranges;
+}
+
+START_TEST(variants_of_ranges)
+{
+    describe_ranges();
+    create(&interpreting);
+    for (uint64_t n = 1; n <= 8; n++) {
+        set_dims(n, 4);
+        memset(&hook, 0, sizeof hook);
+        ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+        ck_assert_uint_eq(hook.calls[0], 1);
+        ck_assert_uint_eq(hook.calls[1], n > 4);
+    }
+}
+END_TEST
+
+/* That all sizes are in a range, an image does not promise: the call says so. */
+START_TEST(sizes_between_ranges)
+{
+    describe_ranges();
+    ranges[1].lo[0] = 6;
+    create(&interpreting);
+    set_dims(5, 4);
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_CORRUPT);
+    ck_assert_str_eq(error.message, "image ranges: none has the sizes of the call");
+    ck_assert_uint_eq(hook.calls[0] + hook.calls[1], 0);
+    set_dims(6, 4);
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    uint32_t entry, dim, lo, hi;
+} wrong_ranges[] = {
+    { "below the interval", 0, 0, 0, 4 },
+    { "beyond the interval", 1, 0, 5, 9 },
+    { "upside down", 1, 1, 3, 2 },
+    { "an unset one", 1, 1, 0, 0 },
+    { "far beyond the interval", 1, 0, UINT32_MAX, UINT32_MAX },
+};
+
+START_TEST(wrong_range)
+{
+    describe_ranges();
+    ck_assert_int_eq(build(&image, &context->core->allocator), OPJIT_OK);
+    ck_assert_int_eq(check(&error), OPJIT_OK);
+    opjit_kernel_meta *meta = (opjit_kernel_meta *)(void *)(image.data + sizeof(image_header));
+    opjit_range_info *r = (opjit_range_info *)(void *)((uint8_t *)meta + meta->ranges) + wrong_ranges[_i].entry;
+    r->lo[wrong_ranges[_i].dim] = wrong_ranges[_i].lo;
+    r->hi[wrong_ranges[_i].dim] = wrong_ranges[_i].hi;
+    ck_assert_msg(check(&error) == OPJIT_CORRUPT, "%s", wrong_ranges[_i].name);
+    ck_assert_msg(strncmp(error.field, "ranges[", 7) == 0, "%s: %s", wrong_ranges[_i].name, error.message);
+    test_require_place(&error);
+}
+END_TEST
+
+/* Where the metadata has no such array. */
+START_TEST(ranges_elsewhere)
+{
+    static const uint32_t places[] = { 4, 129, 0x7ffffff8, UINT32_MAX };
+
+    describe_ranges();
+    ck_assert_int_eq(build(&image, &context->core->allocator), OPJIT_OK);
+    opjit_kernel_meta *meta = (opjit_kernel_meta *)(void *)(image.data + sizeof(image_header));
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        meta->ranges = places[i];
+        ck_assert_msg(check(&error) == OPJIT_CORRUPT, "at %u", places[i]);
+        ck_assert_msg(strstr(error.field, "ranges") != NULL, "at %u: %s", places[i], error.message);
+    }
+}
+END_TEST
+
 /* A step that runs once runs when there are no sizes yet. */
 START_TEST(once_is_of_no_size)
 {
@@ -714,6 +803,10 @@ int main(void)
     tcase_add_test(tcase, custom_functions_know_one_size);
     tcase_add_test(tcase, devices_know_one_size);
     tcase_add_loop_test(tcase, damage_row, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(tcase, variants_of_ranges);
+    tcase_add_test(tcase, sizes_between_ranges);
+    tcase_add_loop_test(tcase, wrong_range, 0, sizeof wrong_ranges / sizeof *wrong_ranges);
+    tcase_add_test(tcase, ranges_elsewhere);
     tcase_add_test(tcase, once_is_of_no_size);
     tcase_add_test(tcase, too_many_dims);
     suite_add_tcase(suite, tcase);
