@@ -190,6 +190,16 @@ static bool taps_of_one(const window *w, const ir_reach *seen)
     return false;
 }
 
+/* Taps are read from memory one by one. */
+static void gather(window *w)
+{
+    w->gathers = true;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        w->axis[a].classes = 1;
+        w->axis[a].reach = 0;
+    }
+}
+
 /* Whether the factor depends on the axes' coordinates in that form only. */
 static bool find_windows(window *w)
 {
@@ -219,11 +229,8 @@ static bool find_windows(window *w)
         x->reach = x->stride == 1 ? (x->taps - 1) * x->dilation : (x->taps - 1) / x->stride;
         w->gathers = w->gathers || x->classes > WINDOW_CLASSES || x->reach > INT32_MAX;
     }
-    w->gathers = w->gathers || w->axis[0].classes * w->axis[1].classes > WINDOW_CLASSES;
-    for (uint32_t a = 0; a < WINDOW_AXES && w->gathers; a++) {
-        w->axis[a].classes = 1;
-        w->axis[a].reach = 0;
-    }
+    if (w->gathers || w->axis[0].classes * w->axis[1].classes > WINDOW_CLASSES)
+        gather(w);
     return seen.nodes != NULL;
 }
 
@@ -254,6 +261,27 @@ static bool pays(const window *w, const ir_tiles *given)
     return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
 }
 
+/* The stage of what was found; other: what the rows' factor is. */
+static bool make(window w, bool words, ir_ref other, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    contraction *c = &w.c;
+    const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
+    if (!opjit_ir_window_set_depth(&w))
+        return false;
+    w.alone = !w.gathers && !words && opjit_ir_window_is_alone(&w);
+    if ((w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers)) || (w.single && w.alone))
+        return false;
+    if (!opjit_ir_window_choose_sizes(&w, given, lanes, target))
+        return false;
+    if (!words)
+        opjit_ir_window_find_direct(&w, other);
+    c->side[CONTRACT_ROWS].dimension = w.rows;
+    c->side[CONTRACT_ROWS].factor = 1 - w.factor;
+    c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
+    c->side[CONTRACT_COLUMNS].factor = w.factor;
+    return opjit_ir_window_write(&w, stages);
+}
+
 /* single: of one position. */
 static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *target, bool single, block *stages)
 {
@@ -266,7 +294,6 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     c->out = f->tensors[c->def.ref];
     c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
-    const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
     if (c->out.rank > 7 || c->length < 1 || !opjit_ir_window_find_digits(&w, pair, k))
         return false;
     opjit_ir_window_take_condition(&w, pair);
@@ -292,20 +319,12 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     if (!pays(&w, given))
         return false;
     const bool words = !single && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
-    if (!opjit_ir_window_set_depth(&w))
+    if (make(w, words, other, given, target, stages))
+        return true;
+    if (f->failed || w.gathers || single || words)
         return false;
-    w.alone = !w.gathers && !words && opjit_ir_window_is_alone(&w);
-    if ((w.values[WINDOW_CONDITION] != 0 && (w.alone || w.gathers)) || (single && w.alone))
-        return false;
-    if (!opjit_ir_window_choose_sizes(&w, given, lanes, target))
-        return false;
-    if (!words)
-        opjit_ir_window_find_direct(&w, other);
-    c->side[CONTRACT_ROWS].dimension = w.rows;
-    c->side[CONTRACT_ROWS].factor = 1 - w.factor;
-    c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
-    c->side[CONTRACT_COLUMNS].factor = w.factor;
-    return opjit_ir_window_write(&w, stages);
+    gather(&w); /* the copy has a loop for each class, too many for a stage */
+    return make(w, words, other, given, target, stages);
 }
 
 bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)

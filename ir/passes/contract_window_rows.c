@@ -30,20 +30,25 @@ static bool is_joined(const window *w)
     return w->axis[1].dimension < 0 || (w->pitch == w->axis[1].size && !w->axis[0].whole);
 }
 
-/* Axes with a stride have no planes for remainders: elements are read one by one, and may lie apart. */
-static void set_whole(window *w)
+/* Axes with a stride have no planes for remainders: elements are read one by one, and may lie apart.  So there may be
+ * any number of remainders.  false: taps lie apart, too, with a stride. */
+static bool set_whole(window *w)
 {
     for (uint32_t a = 0; a < WINDOW_AXES; a++) {
         window_axis *x = &w->axis[a];
         x->whole = x->stride > 1 && x->taps > 1;
-        if (!x->whole)
+        if (x->whole && x->dilation != 1)
+            return false;
+        if (!x->whole && !w->gathers)
             continue;
         x->classes = 1;
-        x->reach = x->taps - 1;
+        x->reach = (x->taps - 1) * x->dilation;
         if (a == 1)
-            w->pitch = (x->size - 1) * x->stride + x->taps;
+            w->pitch = x->whole ? (x->size - 1) * x->stride + x->taps : x->size + x->reach;
     }
+    w->gathers = false;
     w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
+    return true;
 }
 
 /* Tiles of positions, all lines of the block together. */
@@ -160,20 +165,21 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     const place_rows_of *r = c->r;
     const uint64_t bytes = (uint64_t)(w->group * c->length) * opjit_ir_type_size((ir_type)c->def.type);
     const uint64_t from = opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
-    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->gathers || w->bytes > 0 ||
-        w->values[WINDOW_CONDITION] != 0 || !ir_is_float((ir_type)c->def.type) || r->is_step ||
-        w->digits[0].axis >= 0 || w->pitch > INT32_MAX || !is_of_rows(w) ||
-        (c->length > w->most && w->most != c->def.block))
+    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 ||
+        !ir_is_float((ir_type)c->def.type) || r->is_step || w->digits[0].axis >= 0 || w->pitch > INT32_MAX ||
+        !is_of_rows(w) || (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
                       : !r->once || r->general || w->group < LEAST_ROWS || from == 0 || !opjit_ir_may_keep(bytes, from))
         return false;
     window other = *w;
     other.by_rows = true;
-    set_whole(&other);
+    if (!set_whole(&other))
+        return false;
     choose_sizes(&other, given, lanes, target);
     if (scratch_bytes(&other) > MOST_BYTES ||
-        (given == NULL && cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w))))
+        (given == NULL && !w->gathers &&
+         cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w))))
         return false;
     *w = other;
     return true;

@@ -98,11 +98,31 @@ static bool run(const shape *s, bool constant, uint32_t flags, float *out, uint6
     return true;
 }
 
-static void check_case(uint64_t seed, uint64_t number, bool lines)
+/* Windows of strides that leave more remainders than there are planes for, as patches of images have. */
+static shape draw_strides(test_random *r)
+{
+    static const uint32_t channels[] = { 5, 32, 48 };
+    shape s = { .x = { 1, between(r, 1, 5) }, .w = { channels[between(r, 0, 2)] } };
+
+    s.w[1] = s.x[1];
+    for (uint32_t a = 0; a < 2; a++) {
+        s.w[2 + a] = between(r, 3, 9);
+        s.strides[a] = between(r, 3, 6);
+        s.dilations[a] = between(r, 0, 9) == 0 ? 2 : 1;
+        s.start[a] = between(r, 0, 2);
+        const uint32_t positions = between(r, 3, 20);
+        s.x[2 + a] = (positions - 1) * s.strides[a] + (s.w[2 + a] - 1) * s.dilations[a] + 1 - s.start[a];
+    }
+    return s;
+}
+
+enum { OF_FEW_POSITIONS, OF_LINES, OF_STRIDES };
+
+static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
 {
     test_random r;
     test_random_init(&r, seed, 0, number);
-    const shape s = draw(&r, lines);
+    const shape s = kind == OF_STRIDES ? draw_strides(&r) : draw(&r, kind == OF_LINES);
 
     ck_assert_uint_le(elements(s.x), MOST);
     ck_assert_uint_le(elements(s.w), MOST);
@@ -111,13 +131,16 @@ static void check_case(uint64_t seed, uint64_t number, bool lines)
         filter[i] = (float)(test_random_u64(&r) % 2001) / 512.0f - 2.0f;
     }
     run(&s, false, OPJIT_COMPILE_INTERPRET, expected, NULL);
-    for (uint32_t i = 0; i < 2; i++) {
-        if (run(&s, true, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given, NULL))
+    for (uint32_t i = 0; i < 3; i++) {
+        if (run(&s, i != 2, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given, NULL))
             ck_assert_msg(memcmp(given, expected, sizeof given) == 0,
                           "case %llu, %s: x %u,%u,%u,%u, w %u,%u,%u,%u, strides %u,%u, dilations %u,%u, start %u,%u",
-                          (unsigned long long)number, i == 0 ? "interpreted" : "compiled", s.x[0], s.x[1], s.x[2],
-                          s.x[3], s.w[0], s.w[1], s.w[2], s.w[3], s.strides[0], s.strides[1], s.dilations[0],
-                          s.dilations[1], s.start[0], s.start[1]);
+                          (unsigned long long)number,
+                          i == 0   ? "interpreted"
+                          : i == 1 ? "compiled"
+                                   : "compiled, filter given",
+                          s.x[0], s.x[1], s.x[2], s.x[3], s.w[0], s.w[1], s.w[2], s.w[3], s.strides[0], s.strides[1],
+                          s.dilations[0], s.dilations[1], s.start[0], s.start[1]);
     }
 }
 
@@ -125,7 +148,7 @@ START_TEST(few_positions)
 {
     const test_cases cases = test_cases_init("few_positions", CASES);
     for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i, false);
+        check_case(cases.seed, i, OF_FEW_POSITIONS);
 }
 END_TEST
 
@@ -133,11 +156,19 @@ START_TEST(short_lines)
 {
     const test_cases cases = test_cases_init("short_lines", CASES_OF_LINES);
     for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i, true);
+        check_case(cases.seed, i, OF_LINES);
 }
 END_TEST
 
-/* Much work is more than one block, for threads, with few rows or lines too. */
+START_TEST(large_strides)
+{
+    const test_cases cases = test_cases_init("large_strides", CASES_OF_LINES);
+    for (uint64_t i = cases.first; i < cases.end; i++)
+        check_case(cases.seed, i, OF_STRIDES);
+}
+END_TEST
+
+/* Much work is more than one block, for threads, with few rows or lines too, and never as many as results. */
 START_TEST(several_blocks)
 {
     static const shape shapes[] = {
@@ -145,12 +176,15 @@ START_TEST(several_blocks)
         { { 1, 96, 26, 26 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
         { { 1, 192, 26, 26 }, { 75, 192, 3, 3 }, { 1, 1 }, { 1, 1 }, { 2, 2 }, { 1, 1 } },
         { { 1, 128, 7, 7 }, { 96, 128, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+        { { 1, 3, 128, 128 }, { 64, 3, 4, 4 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 } },
+        { { 1, 3, 179, 179 }, { 32, 3, 11, 11 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 } },
     };
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         uint64_t blocks = 0;
-        if (run(&shapes[i], true, 0, given, &blocks))
-            ck_assert_msg(blocks > 1, "case %zu: %llu blocks", i, (unsigned long long)blocks);
+        for (uint32_t constant = 0; constant < 2; constant++)
+            if (run(&shapes[i], constant != 0, 0, given, &blocks))
+                ck_assert_msg(blocks > 1 && blocks < 100, "case %zu: %llu blocks", i, (unsigned long long)blocks);
     }
 }
 END_TEST
@@ -172,6 +206,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, few_positions);
     tcase_add_test(tcase, short_lines);
+    tcase_add_test(tcase, large_strides);
     tcase_add_test(tcase, several_blocks);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
