@@ -5,7 +5,8 @@
 #include "ir/passes/contraction.h"
 
 enum {
-    LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
+    LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code, */
+    FEWEST_SUMS = 16,          /* of one matrix of a batch, which has as much work in all */
     FEW_ROWS = 16,             /* of columns that lie side by side in memory: they are best read once, in order, */
     FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
     ROWS_OF_DOTS = 2,          /* of columns that lie apart: their elements are read once or twice, as they lie */
@@ -397,7 +398,8 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     const ir_ref pair = ir_operand(f, c.statement, 0);
     const contract_side *columns = &c.side[CONTRACT_COLUMNS]; /* without a dimension: one element, as dots or not */
     const int64_t rows = c.side[CONTRACT_ROWS].size;
-    if (given == NULL && rows * columns->size < LEAST_WORK / c.length)
+    const int64_t sums = rows * columns->size, all = sums < FEWEST_SUMS ? sums : c.batch * sums;
+    if (given == NULL && all < LEAST_WORK / c.length)
         return false;
     const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
     const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
