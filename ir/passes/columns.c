@@ -5,24 +5,24 @@
  * the columns are the inner one, so that each column sees what its accumulator would have seen, in the same order: from
  * the identity on, in blocks that are folded one after the other where that makes a difference.  A scan along
  * one dimension, while the next column is the next element, is the same without a fold: each step stores its result.
- * Not for arg kinds, which keep accumulators. */
+ * Arg kinds have a second row, of the values that the results are the places of. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
 
 enum {
     PIECE_BYTES = 64 * 1024,
-    TILE_BYTES = 8 * 1024,   /* of the scratch row, which stays in the first cache together with what is read */
-    MOST_BYTES = 256 * 1024, /* if no tile fits: of a row that is a single tile */
-    LEAST_BYTES = 512,       /* of tiles that are the only iterations */
-    TASKS = 64,              /* enough parallel iterations */
-    TILE_UNIT = 16,          /* elements */
-    FEWEST = 4,              /* the fewest columns for which it pays */
+    TILE_BYTES = 8 * 1024,      /* of the scratch row, which stays in the first cache together with what is read */
+    MOST_BYTES = 256 * 1024,    /* if no tile fits: of a row that is a single tile */
+    LEAST_BYTES = 512,          /* of tiles that are the only iterations */
+    TASKS = 64,                 /* enough parallel iterations */
+    TILE_UNIT = 16,             /* elements */
+    FEWEST = 4,                 /* the fewest columns for which it pays */
     STREAM_BYTES = 1024 * 1024, /* of larger tensors, adjacent rows are read one after the other, as one stream, */
     STREAM_LEAST = 512,         /* if they are longer than this, */
     STREAM_MOST = 4096,         /* and shorter than this (bytes) */
-    AT_ONCE = 4, /* steps of a column between a load and a store of its result */
-    MOST_TAPS = 25, /* of a window whose steps are one expression */
+    AT_ONCE = 4,                /* steps of a column between a load and a store of its result */
+    MOST_TAPS = 25,             /* of a window whose steps are one expression */
     MOST_STRIDE = 4,
 };
 
@@ -39,6 +39,7 @@ typedef struct column_stage {
     ir_ref at[9];                         /* the row's coordinates, 0 for the others */
     ir_ref first;                         /* column of the tile */
     uint32_t row, total;                  /* scratch; total 0: there is one block, or the order does not matter */
+    uint32_t best;                        /* scratch, of arg kinds: values; 0: another kind */
     bool windows;                         /* as a pool reads: all steps are one expression */
 } column_stage;
 
@@ -98,8 +99,8 @@ static bool reads_neighbours(column_stage *s)
             return false;
         most = step > most ? step : most;
     }
-    s->windows = s->windows && s->def.kind != IR_DOT && s->along < 0 && s->length <= MOST_TAPS &&
-                 s->length <= (int64_t)s->def.block;
+    s->windows = s->windows && s->def.kind != IR_DOT && !ir_kind_is_arg((ir_kind)s->def.kind) && s->along < 0 &&
+                 s->length <= MOST_TAPS && s->length <= (int64_t)s->def.block;
     return seen.nodes != NULL && most <= (s->windows ? MOST_STRIDE : 1);
 }
 
@@ -118,9 +119,10 @@ static bool plan(column_stage *s)
 {
     const ir_func *f = s->f;
     const ir_node *n = &s->def;
+    const bool arg = ir_kind_is_arg((ir_kind)n->kind);
     s->along = opjit_ir_scanned(f, s->statement);
-    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0) || ir_kind_op((ir_kind)n->kind) == IR_OP_NONE ||
-        s->out.rank == 0)
+    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0 && !arg) ||
+        (arg ? s->along >= 0 || n->type == IR_INDEX : ir_kind_op((ir_kind)n->kind) == IR_OP_NONE) || s->out.rank == 0)
         return false;
     for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
         s->dimension--;
@@ -142,14 +144,11 @@ static bool plan(column_stage *s)
 
 /* --- write -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t scratch_row(column_stage *s)
+static uint32_t scratch_row(column_stage *s, ir_type type)
 {
-    ir_tensor row = { .role = IR_SCRATCH,
-                      .type = (ir_type)s->def.type,
-                      .rank = 1,
-                      .sizes = { (uint64_t)s->columns },
-                      .strides = { 1 },
-                      .align = 64 };
+    ir_tensor row = {
+        .role = IR_SCRATCH, .type = type, .rank = 1, .sizes = { (uint64_t)s->columns }, .strides = { 1 }, .align = 64
+    };
     row.bytes = (uint64_t)s->columns * opjit_ir_type_size(row.type);
     return opjit_ir_tensor(s->f, &row);
 }
@@ -273,6 +272,48 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
+/* Whether an arg kind takes the next value: NaN before all others, and the first NaN. */
+static ir_ref is_better(column_stage *s, ir_ref value, ir_ref best)
+{
+    ir_func *f = s->f;
+    const ir_kind kind = (ir_kind)s->def.kind;
+    const bool least = ir_arg_is_least(kind);
+    const ir_ref better =
+        ir_make2(f, ir_arg_is_first(kind) ? IR_LT : IR_LE, IR_BOOL, least ? value : best, least ? best : value);
+    if (f->failed || !ir_is_float((ir_type)ir_at(f, value)->type))
+        return better;
+    const ir_ref nan = ir_make2(f, IR_NE, IR_BOOL, value, value), number = ir_make2(f, IR_EQ, IR_BOOL, best, best);
+    return ir_make2(f, IR_OR, IR_BOOL, better, ir_make2(f, IR_AND, IR_BOOL, nan, number));
+}
+
+/* The place of the best value of each column. */
+static void add_places(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    const ir_type type = (ir_type)s->def.type;
+    const uint32_t around = s->in.loop_count;
+    block of_k, of_j, of_first;
+    ir_ref j = add_columns(s, list, &of_first);
+    s->in.loops[around] = j;
+    s->in.extents[around] = (uint64_t)s->columns;
+    s->in.loop_count++;
+    store(s, &of_first, s->best, value_at(s, &of_first, opjit_ir_index(f, 0), j), &j);
+    store(s, &of_first, s->row, opjit_ir_const(f, type, 0), &j);
+    const ir_ref k = add_loop(s, list, opjit_ir_index(f, 1), opjit_ir_index(f, s->length), &of_k);
+    j = add_columns(s, &of_k, &of_j);
+    s->in.loops[around] = k;
+    s->in.extents[around] = (uint64_t)s->length;
+    s->in.loops[around + 1] = j;
+    s->in.extents[around + 1] = (uint64_t)s->columns;
+    s->in.loop_count++;
+    const ir_ref value = value_at(s, &of_j, k, j), best = opjit_ir_load(f, s->best, &j);
+    const ir_ref better = is_better(s, value, best);
+    const ir_ref place = ir_make1(f, IR_ELEM, type, k);
+    store(s, &of_j, s->row, ir_make3(f, IR_SELECT, IR_NONE, better, place, opjit_ir_load(f, s->row, &j)), &j);
+    store(s, &of_j, s->best, ir_make3(f, IR_SELECT, IR_NONE, better, value, best), &j);
+    s->in.loop_count = around;
+}
+
 /* Block after block.  The sum of a block is never -0, so +0 before the first block needs no special case. */
 static void add_blocks(column_stage *s, block *list)
 {
@@ -380,7 +421,9 @@ static void add_tile(column_stage *s, block *list)
         add_windows(s, list);
         return;
     }
-    if (s->total != 0) {
+    if (s->best != 0) {
+        add_places(s, list);
+    } else if (s->total != 0) {
         add_blocks(s, list);
     } else {
         add_identity(s, list, s->row);
@@ -424,10 +467,12 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const int64_t least = PIECE_BYTES / size / s.columns / (inner ? s.tiles : 1) / s.length + 1;
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
-    s.row = s.windows ? 0 : scratch_row(&s);
+    s.row = s.windows ? 0 : scratch_row(&s, (ir_type)s.def.type);
     if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > s.def.block &&
         s.along < 0)
-        s.total = scratch_row(&s);
+        s.total = scratch_row(&s, (ir_type)s.def.type);
+    if (ir_kind_is_arg((ir_kind)s.def.kind))
+        s.best = scratch_row(&s, (ir_type)ir_at(f, ir_operand(f, s.statement, 0))->type);
     if (f->failed)
         return false;
     block body = { .parent = stage }, *list = &body, tile;
