@@ -295,6 +295,30 @@ opjit_status opjit_onnx_one_hot(onnx_import *m, onnx_call *c)
 
 /* --- repeats and padding ------------------------------------------------------------------------------------------ */
 
+/* x, whose dimensions are repeated so often, without quotients: each of these has a dimension of its own, along which
+ * the same is read, as long as there are enough of them; else TILE. */
+static opjit_tensor tiled(onnx_import *m, const onnx_value *x, opjit_tensor t, const uint32_t *repeats)
+{
+    uint64_t apart[OPJIT_MAX_RANK], result[OPJIT_MAX_RANK];
+    uint32_t wide[OPJIT_MAX_RANK], rank = 0, all = x->rank;
+    for (uint32_t d = 0; d < x->rank; d++)
+        all += repeats[d] > 1 && x->dims[d] > 1;
+    if (all > OPJIT_MAX_RANK)
+        return opjit_graph_tile(m->graph, t, x->rank, repeats);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const bool one = x->dims[d] == 1;
+        if (repeats[d] > 1 && !one) {
+            apart[rank] = 1;
+            wide[rank++] = repeats[d];
+        }
+        apart[rank] = x->dims[d];
+        wide[rank++] = one ? repeats[d] : (uint32_t)x->dims[d];
+        result[d] = x->dims[d] * repeats[d];
+    }
+    return opjit_onnx_reshape(m, opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, rank, apart), rank, wide),
+                              x->rank, result);
+}
+
 opjit_status opjit_onnx_tile(onnx_import *m, onnx_call *c)
 {
     int64_t *repeats;
@@ -311,8 +335,7 @@ opjit_status opjit_onnx_tile(onnx_import *m, onnx_call *c)
     }
     if (count == 0)
         return opjit_onnx_give_value(m, c, 0, x);
-    return opjit_onnx_give(m, c, 0, opjit_graph_tile(m->graph, onnx_tensor_of(m, c, 0), count, narrow), x->type,
-                           x->rank);
+    return opjit_onnx_give(m, c, 0, tiled(m, x, onnx_tensor_of(m, c, 0), narrow), x->type, x->rank);
 }
 
 /* Pads of all dimensions, begins and then ends: of some axes only where input 3 names them. */

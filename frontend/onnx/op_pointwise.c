@@ -253,6 +253,8 @@ opjit_status opjit_onnx_pow(onnx_import *m, onnx_call *c)
     opjit_tensor y;
     if (count == 1 && values[0] == 2)
         y = opjit_graph_multiply(m->graph, x, x);
+    else if (count == 1 && values[0] == 3) /* as GELU has it; within one unit of the last place */
+        y = opjit_graph_multiply(m->graph, opjit_graph_multiply(m->graph, x, x), x);
     else if (count == 1 && values[0] == 0.5)
         y = opjit_graph_sqrt(m->graph, x);
     else
