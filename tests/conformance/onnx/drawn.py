@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """drawn.py - random models against onnxruntime: an operator with random attributes, or a network of a few layers.
 
-    drawn.py OPJIT [SEED [COUNT]]     a model is drawn by the number SEED + its own, so that a failure can be drawn again"""
+    drawn.py OPJIT [SEED [COUNT]]     a model is drawn by the number SEED + its own, so that a failure can be drawn
+    again"""
 import random as standard
 import sys
 
@@ -85,19 +86,20 @@ def pointwise(d):
 
 
 def unary(d):
-    op = d.any("Abs", "Exp", "Sigmoid", "Tanh", "Erf", "Floor", "Round", "Softplus", "Elu", "LeakyRelu", "HardSigmoid", "HardSwish",
-               "Mish", "Celu", "Cos", "Sin", "Reciprocal", "Neg", "Sign")
+    op = d.any("Abs", "Exp", "Sigmoid", "Tanh", "Erf", "Floor", "Round", "Softplus", "Elu", "LeakyRelu", "HardSigmoid",
+               "HardSwish", "Mish", "Celu", "Cos", "Sin", "Reciprocal", "Neg", "Sign")
     takes = op in ("Elu", "LeakyRelu", "HardSigmoid", "Celu") and d.maybe()
     d.add(op, [d.input(d.floats(*d.sizes(), most=4))], ["y"], alpha=d.one.uniform(0.1, 1.5) if takes else None)
 
 
 def reduction(d):
-    op = d.any("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-               "ReduceLogSumExp")
+    op = d.any("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+               "ReduceSumSquare", "ReduceLogSumExp")
     sizes = d.sizes()
     axes = [a - len(sizes) if d.maybe() else a for a in d.one.sample(range(len(sizes)), d.number(0, len(sizes)))]
     noop = d.any(0, 1) if not axes else None
-    d.add(op, [d.input(d.floats(*sizes)), d.constant(np.array(axes, "i8"))], ["y"], keepdims=d.any(0, 1), noop_with_empty_axes=noop)
+    d.add(op, [d.input(d.floats(*sizes)), d.constant(np.array(axes, "i8"))], ["y"], keepdims=d.any(0, 1),
+          noop_with_empty_axes=noop)
 
 
 def window(d, dimensions):
@@ -122,7 +124,8 @@ def transposed(d):
     attributes["pads"] = [d.number(0, min(1, attributes["kernel_shape"][i % n] - 1)) for i in range(2 * n)]
     inward = group * d.number(1, 3)
     d.add("ConvTranspose", [d.input(d.floats(1, inward, *d.numbers(n, 2, 7))),
-                            d.constant(d.floats(inward, d.number(1, 4), *attributes["kernel_shape"]))], ["y"], group=group, **attributes)
+                            d.constant(d.floats(inward, d.number(1, 4), *attributes["kernel_shape"]))], ["y"],
+          group=group, **attributes)
 
 
 def pooling(d):
@@ -141,7 +144,9 @@ def product(d):
         return
     left, right = d.any(0, 1), d.any(0, 1)
     c = d.floats(*d.any((n,), (1, n), (m, n), (m, 1), (1,)))
-    d.add("Gemm", [d.input(d.floats(*((k, m) if left else (m, k)))), d.either(d.floats(*((n, k) if right else (k, n)))), d.constant(c)],
+    d.add("Gemm",
+          [d.input(d.floats(*((k, m) if left else (m, k)))), d.either(d.floats(*((n, k) if right else (k, n)))),
+           d.constant(c)],
           ["y"], transA=left, transB=right, alpha=d.any(None, 0.5), beta=d.any(None, 0.25))
 
 
@@ -152,7 +157,8 @@ def slicing(d):
     begin = [0 if s > 0 else sizes[a] - 1 for a, s in zip(axes, steps)]
     begin = [b + d.any(0, 0, 1 if s > 0 else -1) if sizes[a] > 1 else b for a, b, s in zip(axes, begin, steps)]
     end = [2**62 if s > 0 else -2**62 for s in steps]
-    d.add("Slice", [d.input(d.floats(*sizes)), *(d.constant(np.array(v, "i8")) for v in (begin, end, axes, steps))], ["y"])
+    d.add("Slice", [d.input(d.floats(*sizes)), *(d.constant(np.array(v, "i8")) for v in (begin, end, axes, steps))],
+          ["y"])
 
 
 def gathering(d):
@@ -172,7 +178,8 @@ def scattering(d):
     axis, reduction = d.number(0, len(sizes) - 1), d.any("add", "mul", "max", "min")
     narrow = [d.number(1, s) for s in sizes]
     at = d.integers(-sizes[axis], sizes[axis] - 1, *narrow)
-    d.add("ScatterElements", [d.input(d.floats(*sizes)), d.either(at), d.either(d.floats(*narrow))], ["y"], axis=axis, reduction=reduction)
+    d.add("ScatterElements", [d.input(d.floats(*sizes)), d.either(at), d.either(d.floats(*narrow))], ["y"], axis=axis,
+          reduction=reduction)
 
 
 def scattering_rows(d):
@@ -209,21 +216,23 @@ def preparing(d):
         name = d.add("ArrayFeatureExtractor", [name, d.constant(d.integers(0, 1, columns))], domain="ai.onnx.ml")
     targets = d.number(1, 4)
     transform = d.any("NONE", "LOGISTIC" if targets > 1 else "NONE")  # ONNX Runtime leaves it out of one target
-    d.add("LinearRegressor", [name], ["y"], domain="ai.onnx.ml", targets=targets, coefficients=numbers(targets * columns),
-          intercepts=numbers(targets), post_transform=transform)
+    d.add("LinearRegressor", [name], ["y"], domain="ai.onnx.ml", targets=targets,
+          coefficients=numbers(targets * columns), intercepts=numbers(targets), post_transform=transform)
 
 
 def padding(d):
     sizes = d.sizes(most=6)
     mode = d.any(*PAD)
     most = [PAD[mode] if mode == "constant" else min(PAD[mode], s - 1) for s in sizes]
-    d.add("Pad", [d.input(d.floats(*sizes)), d.constant(np.array([d.number(0, m) for m in most * 2], "i8"))], ["y"], mode=mode)
+    d.add("Pad", [d.input(d.floats(*sizes)), d.constant(np.array([d.number(0, m) for m in most * 2], "i8"))], ["y"],
+          mode=mode)
 
 
 def joining(d):
     sizes = d.sizes()
     axis = d.number(-len(sizes), len(sizes) - 1)
-    parts = [d.floats(*[d.number(1, 4) if i == axis % len(sizes) else s for i, s in enumerate(sizes)]) for _ in range(d.number(1, 4))]
+    parts = [d.floats(*[d.number(1, 4) if i == axis % len(sizes) else s for i, s in enumerate(sizes)])
+             for _ in range(d.number(1, 4))]
     joined = d.add("Concat", [d.input(p) for p in parts], axis=axis)
     d.add("Transpose", [joined], ["y"], perm=d.one.sample(range(len(sizes)), len(sizes)))
 
@@ -241,8 +250,8 @@ def ordering(d):
     sizes = d.sizes(most=9)
     axis = d.number(-len(sizes), len(sizes) - 1)
     d.outputs = ["y", "at"]
-    d.add("TopK", [d.input(d.floats(*sizes)), d.constant(np.array([d.number(1, sizes[axis])], "i8"))], d.outputs, axis=axis,
-          largest=d.any(0, 1))
+    d.add("TopK", [d.input(d.floats(*sizes)), d.constant(np.array([d.number(1, sizes[axis])], "i8"))], d.outputs,
+          axis=axis, largest=d.any(0, 1))
 
 
 def recurrence(d):
@@ -255,7 +264,8 @@ def recurrence(d):
              d.constant(d.integers(1, steps, batch, dtype="i4")) if d.maybe() else "",
              d.constant(d.floats(ways, batch, width)) if d.maybe() else ""]
     d.outputs = ["y", "last", "cells"] if op == "LSTM" else ["y", "last"]
-    d.add(op, names, d.outputs, hidden_size=width, direction="bidirectional" if ways == 2 else d.any("forward", "reverse"),
+    d.add(op, names, d.outputs, hidden_size=width,
+          direction="bidirectional" if ways == 2 else d.any("forward", "reverse"),
           linear_before_reset=d.any(0, 1) if op == "GRU" else None)
 
 
@@ -269,7 +279,8 @@ def quantized(d):
         group, outward = d.any(1, 2), 2 * d.number(1, 9)
         inward, columns = 2 * d.number(1, 8), (outward,) if each else ()
         weights = d.integers(-128, 127, outward, inward // group, *d.numbers(2, 1, 3), dtype="i1")
-        parameters = [scale(), zero(), weights, scale(*columns), np.zeros(columns, "i1"), scale() * np.float32(inward * 30), zero()]
+        parameters = [scale(), zero(), weights, scale(*columns), np.zeros(columns, "i1"),
+                      scale() * np.float32(inward * 30), zero()]
         parameters += [d.integers(-3000, 3000, outward, dtype="i4")] if d.maybe() else []
         x = d.integers(least, most, 2, inward, *d.numbers(2, 4, 15), dtype=dtype)
         d.add("QLinearConv", [d.input(x), *map(d.constant, parameters)], ["y"], pads=d.numbers(4, 0, 1), group=group,
@@ -277,9 +288,10 @@ def quantized(d):
     else:
         k, n = d.number(1, 70), d.number(1, 40)
         columns = (n,) if each else ()
-        parameters = [scale(), zero(), d.integers(-128, 127, k, n, dtype="i1"), scale(*columns), np.zeros(columns, "i1"),
-                      scale() * np.float32(k * 0.4), zero()]
-        d.add("QLinearMatMul", [d.input(d.integers(least, most, d.number(1, 30), k, dtype=dtype)), *map(d.constant, parameters)], ["y"])
+        parameters = [scale(), zero(), d.integers(-128, 127, k, n, dtype="i1"), scale(*columns),
+                      np.zeros(columns, "i1"), scale() * np.float32(k * 0.4), zero()]
+        d.add("QLinearMatMul",
+              [d.input(d.integers(least, most, d.number(1, 30), k, dtype=dtype)), *map(d.constant, parameters)], ["y"])
     d.off = 0
 
 
@@ -290,7 +302,8 @@ def network(d):
     d.input(d.floats(*live[0][1]))
     while len(live) < d.number(3, 12) + 1:
         name, sizes = d.one.choice(live[-3:])
-        made_by = d.any(convolve, convolve, depthwise, normalize, activate, activate, pool, combine, join, excite, enlarge, turn, soften, weigh)
+        made_by = d.any(convolve, convolve, depthwise, normalize, activate, activate, pool, combine, join, excite,
+                        enlarge, turn, soften, weigh)
         made_by(d, live, name, sizes)
     d.outputs = [live[-1][0]]
     d.off = 3e-4
@@ -308,7 +321,8 @@ def slide(d, live, name, sizes, outward, group, size):
 
 
 def convolve(d, live, name, sizes):
-    slide(d, live, name, sizes, d.any(4, 8, 16, 24, 32), 2 if sizes[1] % 2 == 0 and d.maybe() else 1, d.any(1, 1, 3, 3, 5))
+    slide(d, live, name, sizes, d.any(4, 8, 16, 24, 32), 2 if sizes[1] % 2 == 0 and d.maybe() else 1,
+          d.any(1, 1, 3, 3, 5))
 
 
 def depthwise(d, live, name, sizes):
@@ -329,7 +343,8 @@ def pool(d, live, name, sizes):
     if min(sizes[2:]) < size:
         return
     result = tuple((s + size // 2 * 2 - size) // stride + 1 for s in sizes[2:])
-    live.append((d.add(d.any("MaxPool", "AveragePool"), [name], kernel_shape=[size] * 2, strides=[stride] * 2, pads=[size // 2] * 4),
+    live.append((d.add(d.any("MaxPool", "AveragePool"), [name], kernel_shape=[size] * 2, strides=[stride] * 2,
+                       pads=[size // 2] * 4),
                  (*sizes[:2], *result)))
 
 
@@ -346,7 +361,8 @@ def join(d, live, name, sizes):
 
 def excite(d, live, name, sizes):
     mean = d.add("GlobalAveragePool", [name])
-    factor = d.add("Conv", [mean, d.constant(d.floats(sizes[1], sizes[1], 1, 1, most=1)), d.constant(d.floats(sizes[1]))])
+    factor = d.add("Conv",
+                   [mean, d.constant(d.floats(sizes[1], sizes[1], 1, 1, most=1)), d.constant(d.floats(sizes[1]))])
     live.append((d.add("Mul", [name, d.add("Sigmoid", [factor])]), sizes))
 
 
@@ -354,7 +370,8 @@ def enlarge(d, live, name, sizes):
     if sizes[2] * sizes[3] > 800:
         return
     scales = d.constant(np.array([1, 1, 2, 2], "f4"))
-    live.append((d.add("Resize", [name, "", scales], mode=d.any("nearest", "linear")), (*sizes[:2], 2 * sizes[2], 2 * sizes[3])))
+    live.append((d.add("Resize", [name, "", scales], mode=d.any("nearest", "linear")),
+                 (*sizes[:2], 2 * sizes[2], 2 * sizes[3])))
 
 
 def turn(d, live, name, sizes):
@@ -372,7 +389,8 @@ def weigh(d, live, name, sizes):
 
 
 MODELS = (pointwise, unary, reduction, convolution, transposed, pooling, product, slicing, gathering, scattering,
-          scattering_rows, listing, preparing, padding, joining, resizing, ordering, recurrence, quantized, network, network, network)
+          scattering_rows, listing, preparing, padding, joining, resizing, ordering, recurrence, quantized, network,
+          network, network)
 
 
 def main():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with dynamic dimensions through `opjit run`, `bench` and `explain`: for each size the bytes that the model with
-just this size gives; what is refused.  dynamic.py PROGRAM"""
+"""Models with dynamic dimensions through `opjit run`, `bench` and `explain`: for each size the bytes that the model
+with just this size gives; what is refused.  dynamic.py PROGRAM"""
 import pathlib
 import subprocess
 import sys

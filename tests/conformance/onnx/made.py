@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""made.py - models of a node or two, made here, that ONNX's node tests have not: operators of com.microsoft, padding and
-modes of GridSample, transforms, loops, scattering.  Each goes through `opjit run`, and the outputs are compared with
-those of onnxruntime.
+"""made.py - models of a node or two, made here, that ONNX's node tests have not: operators of com.microsoft, padding
+and modes of GridSample, transforms, loops, scattering.  Each goes through `opjit run`, and the outputs are compared
+with those of onnxruntime.
 
     made.py OPJIT [TEXT]     TEXT: cases whose names have it"""
 import subprocess
@@ -42,7 +42,8 @@ def quantized():
     two = ["a", "as", "az", "b", "bs", "bz", "ys", "yz"]
     for op in ("QLinearAdd", "QLinearMul"):
         case(op, [node(op, two, domain="com.microsoft")], {"a": a, "b": b}, parameters, off=1)
-    case("QLinearConcat", [node("QLinearConcat", ["ys", "yz", "a", "as", "az", "b", "bs", "bz"], domain="com.microsoft", axis=1)],
+    case("QLinearConcat",
+         [node("QLinearConcat", ["ys", "yz", "a", "as", "az", "b", "bs", "bz"], domain="com.microsoft", axis=1)],
          {"a": a, "b": b}, parameters, off=1)
     unary = ["a", "as", "az", "ys", "yz"]
     for op, attributes in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.3}),
@@ -56,11 +57,13 @@ def packed():
         for zeros in (False, True):
             n, k, block = 10, 40, 16  # three blocks, the last one in part
             blocks = (k + block - 1) // block
-            constants = {"b": random.integers(0, 256, (n, blocks, block * bits // 8)).astype("u1"), "s": floats(n * blocks)}
+            constants = {"b": random.integers(0, 256, (n, blocks, block * bits // 8)).astype("u1"),
+                         "s": floats(n * blocks)}
             if zeros:
                 constants["z"] = random.integers(0, 256, n * (blocks if bits == 8 else (blocks + 1) // 2)).astype("u1")
             case(f"MatMulNBits {bits} {zeros}",
-                 [node("MatMulNBits", ["x", "b", "s"] + ["z"] * zeros, domain="com.microsoft", bits=bits, K=k, N=n, block_size=block)],
+                 [node("MatMulNBits", ["x", "b", "s"] + ["z"] * zeros, domain="com.microsoft", bits=bits, K=k, N=n,
+                       block_size=block)],
                  {"x": floats(2, 3, k)}, constants)
 
 
@@ -84,7 +87,8 @@ def unpooled():
              {"x": floats(*sizes)}, off=0)
     for order in (0, 1):
         case(f"MaxPool indices {order}",
-             [node("MaxPool", ["x"], ["y", "i"], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0], storage_order=order)],
+             [node("MaxPool", ["x"], ["y", "i"], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0],
+                   storage_order=order)],
              {"x": floats(2, 3, 7, 5)}, outputs=("y", "i"), off=0)
 
 
@@ -98,18 +102,23 @@ def corners():
              {"x": floats(4, 4, 3)}, {"l": np.array([1, 4, 2, 3], "i8")}, off=0)
     for sizes, pads in (((2, 2, 8, 5), [0, 2, 0, 2]), ((1, 2, 7), [1, 0]), ((1, 1, 5, 6, 7), [1, 1, 0, 0, 1, 1])):
         count = len(sizes) - 2
-        case(f"AveragePool up {count}", [node("AveragePool", ["x"], ceil_mode=1, count_include_pad=1, kernel_shape=[3] * count,
-                                              strides=[2] * count, pads=pads)], {"x": floats(*sizes)})
+        case(f"AveragePool up {count}",
+             [node("AveragePool", ["x"], ceil_mode=1, count_include_pad=1, kernel_shape=[3] * count,
+                   strides=[2] * count, pads=pads)], {"x": floats(*sizes)})
     for reduction in ("add", "mul", "min", "max"):
-        case(f"ScatterElements {reduction} of few", [node("ScatterElements", ["x", "i", "u"], axis=1, reduction=reduction)],
+        case(f"ScatterElements {reduction} of few",
+             [node("ScatterElements", ["x", "i", "u"], axis=1, reduction=reduction)],
              {"x": floats(4, 1, 5)}, {"i": np.zeros((2, 3, 4), "i8"), "u": floats(2, 3, 4)})
         case(f"ScatterND {reduction} of one", [node("ScatterND", ["x", "i", "u"], reduction=reduction)],
              {"x": floats(2, 2)}, {"i": np.array([[-1, -2]], "i8"), "u": floats(1)})
     for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
-        case(f"{op} signed", [node(op, ["a", "b"])], {"a": integers(-99, 99, (3, 4), "i4"), "b": integers(-99, 99, 4, "i4")}, off=0)
+        case(f"{op} signed", [node(op, ["a", "b"])],
+             {"a": integers(-99, 99, (3, 4), "i4"), "b": integers(-99, 99, 4, "i4")}, off=0)
     for dtype in ("u1", "i4"):
-        case(f"BitwiseOr {dtype} of nothing", [node("BitwiseOr", ["a", "b"]), node("Concat", ["y", "c"], ["z"], axis=0)],
-             {"c": integers(0, 9, (2, 3), dtype)}, {"a": np.zeros((0, 3), dtype), "b": np.ones(3, dtype)}, ("z",), off=0)
+        case(f"BitwiseOr {dtype} of nothing",
+             [node("BitwiseOr", ["a", "b"]), node("Concat", ["y", "c"], ["z"], axis=0)],
+             {"c": integers(0, 9, (2, 3), dtype)}, {"a": np.zeros((0, 3), dtype), "b": np.ones(3, dtype)}, ("z",),
+             off=0)
     case("BitwiseNot signed", [node("BitwiseNot", ["a"])], {"a": integers(-99, 99, (3, 4), "i1")}, off=0)
 
 
@@ -117,7 +126,8 @@ def diagonals():
     for equation, sizes in (("ii->i", (4, 4)), ("ii", (4, 4)), ("bii->bi", (3, 4, 4)), ("iji->j", (4, 5, 4)),
                             ("...ii->...i", (2, 3, 4, 4)), ("iijj->ij", (2, 2, 3, 3))):
         case(f"Einsum {equation}", [node("Einsum", ["x"], equation=equation)], {"x": floats(*sizes)})
-    case("Einsum iij,jk->ik", [node("Einsum", ["x", "z"], equation="iij,jk->ik")], {"x": floats(4, 4, 3), "z": floats(3, 5)})
+    case("Einsum iij,jk->ik", [node("Einsum", ["x", "z"], equation="iij,jk->ik")],
+         {"x": floats(4, 4, 3), "z": floats(3, 5)})
     case("OneHot of a float depth", [node("OneHot", ["x", "d", "v"], axis=1)], {"x": np.array([[1, -2], [9, 0]], "i8")},
          {"d": np.array([5.0], "f4"), "v": np.array([2, 7], "f4")}, off=0)
 
@@ -173,9 +183,11 @@ def embedded():
                  [microsoft("EmbedLayerNormalization", names if mask else names[:-1], ("y", "count"))], inputs, tables,
                  ("y", "count"))
     case("EmbedLayerNormalization positions",
-         [microsoft("EmbedLayerNormalization", ["words", "", "table", "places", "", "g", "b", "", "at"], ("y", "count", "sum"))],
+         [microsoft("EmbedLayerNormalization", ["words", "", "table", "places", "", "g", "b", "", "at"],
+                    ("y", "count", "sum"))],
          {"words": integers(0, 19, (BATCH, ROWS), "i4"), "at": integers(0, 15, (BATCH, ROWS), "i4")},
-         {"table": floats(20, WIDTH), "places": floats(16, WIDTH), "g": floats(WIDTH), "b": floats(WIDTH)}, ("y", "count", "sum"))
+         {"table": floats(20, WIDTH), "places": floats(16, WIDTH), "g": floats(WIDTH), "b": floats(WIDTH)},
+         ("y", "count", "sum"))
 
 
 def attended():
@@ -183,14 +195,15 @@ def attended():
     past = floats(2, BATCH, HEADS, 3, WIDTH // HEADS)
 
     def attention(name, inputs, more, outputs=("y",), constants=weights, **attributes):
-        case(f"Attention {name}", [microsoft("Attention", inputs, outputs, num_heads=HEADS, **attributes)], {**x, **more},
-             constants, outputs)
+        case(f"Attention {name}", [microsoft("Attention", inputs, outputs, num_heads=HEADS, **attributes)],
+             {**x, **more}, constants, outputs)
 
     attention("mask", ["x", "w", "b", "m"], {"m": integers(0, 1, (BATCH, ROWS), "i4")})
     attention("lengths", ["x", "w", "b", "m"], {"m": np.array([5, 7], "i4")})
     attention("mask of pairs", ["x", "w", "b", "m"], {"m": integers(0, 1, (BATCH, ROWS, ROWS), "i4")})
     attention("past", ["x", "w", "b", "", "p"], {"p": past}, ("y", "now"), unidirectional=1)
-    attention("past and mask", ["x", "w", "b", "m", "p"], {"p": past, "m": integers(0, 1, (BATCH, ROWS + 3), "i4")}, ("y", "now"))
+    attention("past and mask", ["x", "w", "b", "m", "p"], {"p": past, "m": integers(0, 1, (BATCH, ROWS + 3), "i4")},
+              ("y", "now"))
     attention("present", ["x", "w", "b"], {}, ("y", "now"), unidirectional=1)
     attention("widths", ["x", "w", "b"], {}, constants={"w": floats(WIDTH, 4 * WIDTH), "b": floats(4 * WIDTH)},
               qkv_hidden_sizes=[WIDTH, WIDTH, 2 * WIDTH])
@@ -198,9 +211,10 @@ def attended():
     for mask in (False, True):
         case(f"QAttention {mask}",
              [microsoft("QAttention", ["x", "w", "b", "xs", "ws", "m" * mask, "xz", "wz"], num_heads=HEADS)],
-             {"x": integers(0, 255, (BATCH, ROWS, WIDTH), "u1"), **({"m": integers(0, 1, (BATCH, ROWS), "i4")} if mask else {})},
-             {"w": integers(-100, 100, (WIDTH, 3 * WIDTH), "i1"), "b": weights["b"], "xs": scalar(.02), "ws": scalar(.01),
-              "xz": scalar(120, "u1"), "wz": scalar(0, "i1")})
+             {"x": integers(0, 255, (BATCH, ROWS, WIDTH), "u1"),
+              **({"m": integers(0, 1, (BATCH, ROWS), "i4")} if mask else {})},
+             {"w": integers(-100, 100, (WIDTH, 3 * WIDTH), "i1"), "b": weights["b"], "xs": scalar(.02),
+              "ws": scalar(.01), "xz": scalar(120, "u1"), "wz": scalar(0, "i1")})
     case("MultiHeadAttention lengths", [microsoft("MultiHeadAttention", ["q", "q", "q", "", "m"], num_heads=HEADS)],
          {"q": x["x"], "m": np.array([3, 7], "i4")})
     for attributes in ({}, {"local_window_size": 3}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1},
@@ -211,16 +225,18 @@ def attended():
             if "do_rotary" in attributes:
                 names, tables = [*names, "cosines", "sines"], {"cosines": floats(16, 8), "sines": floats(16, 8)}
             case(f"GroupQueryAttention {attributes} {before}",
-                 [microsoft("GroupQueryAttention", names, ("y", "keys", "values"), num_heads=HEADS, kv_num_heads=2, **attributes)],
-                 {"q": floats(BATCH, rows, WIDTH), "k": floats(BATCH, rows, WIDTH // 2), "v": floats(BATCH, rows, WIDTH // 2),
+                 [microsoft("GroupQueryAttention", names, ("y", "keys", "values"), num_heads=HEADS, kv_num_heads=2,
+                            **attributes)],
+                 {"q": floats(BATCH, rows, WIDTH), "k": floats(BATCH, rows, WIDTH // 2),
+                  "v": floats(BATCH, rows, WIDTH // 2),
                   "pk": floats(BATCH, 2, before, 16), "pv": floats(BATCH, 2, before, 16),
                   "length": np.full(BATCH, before + rows - 1, "i4"), "total": scalar(before + rows, "i4")}, tables,
                  ("y", "keys", "values"))
     case("GroupQueryAttention packed",
-         [microsoft("GroupQueryAttention", ["q", "", "", "", "", "length", "total"], ("y", "keys", "values"), num_heads=HEADS,
-                    kv_num_heads=2)],
-         {"q": floats(BATCH, ROWS, 2 * WIDTH), "length": np.full(BATCH, ROWS - 1, "i4"), "total": scalar(ROWS, "i4")}, {},
-         ("y", "keys", "values"))
+         [microsoft("GroupQueryAttention", ["q", "", "", "", "", "length", "total"], ("y", "keys", "values"),
+                    num_heads=HEADS, kv_num_heads=2)],
+         {"q": floats(BATCH, ROWS, 2 * WIDTH), "length": np.full(BATCH, ROWS - 1, "i4"), "total": scalar(ROWS, "i4")},
+         {}, ("y", "keys", "values"))
     case("RotaryEmbedding from", [microsoft("RotaryEmbedding", ["x", "from", "cosines", "sines"])],
          {"x": x["x"], "from": np.array([3])}, {"cosines": floats(16, 16), "sines": floats(16, 16)})
 
@@ -236,22 +252,27 @@ def fused():
     case("FusedConv sum", [microsoft("FusedConv", ["x", "w", "b", "z"], activation="Relu", pads=[1, 1, 1, 1])],
          {**image, "z": floats(1, 6, 8, 8)}, filters)
     for attributes in ({"activation": "Relu"}, {"activation": "LeakyRelu", "activation_alpha": .3}):
-        case(f"FusedGemm {attributes}", [microsoft("FusedGemm", ["x", "w", "b"], transB=1, **attributes)], {"x": floats(3, 8)},
-             {"w": floats(5, 8), "b": floats(5)})
-    case("TransposeMatMul", [microsoft("TransposeMatMul", ["x", "w"], transB=1)], {"x": floats(2, 3, 8), "w": floats(2, 5, 8)})
-    case("Pad", [microsoft("Pad", ["x", "p", "v"])], {"x": floats(3, 4)}, {"p": np.array([1, 0, 2, 1]), "v": scalar(.5)})
+        case(f"FusedGemm {attributes}", [microsoft("FusedGemm", ["x", "w", "b"], transB=1, **attributes)],
+             {"x": floats(3, 8)}, {"w": floats(5, 8), "b": floats(5)})
+    case("TransposeMatMul", [microsoft("TransposeMatMul", ["x", "w"], transB=1)],
+         {"x": floats(2, 3, 8), "w": floats(2, 5, 8)})
+    case("Pad", [microsoft("Pad", ["x", "p", "v"])], {"x": floats(3, 4)},
+         {"p": np.array([1, 0, 2, 1]), "v": scalar(.5)})
     case("Trilu", [microsoft("Trilu", ["x"], upper=0)], {"x": floats(2, 4, 4)})
     case("ExpandDims", [microsoft("ExpandDims", ["x", "a"])], {"x": floats(3, 4)}, {"a": scalar(1, "i4")})
 
 
 def empty():
     past = {"past": floats(2, BATCH, 0, 8), "x": floats(BATCH, 8, 3)}
-    case("Concat with nothing", [node("Split", ["past"], ["a", "b"], axis=0, num_outputs=2), node("Squeeze", ["b", "zero"], ["c"]),
-                                 node("Transpose", ["c"], ["d"], perm=[0, 2, 1]), node("Concat", ["d", "x"], axis=2)],
+    case("Concat with nothing",
+         [node("Split", ["past"], ["a", "b"], axis=0, num_outputs=2), node("Squeeze", ["b", "zero"], ["c"]),
+          node("Transpose", ["c"], ["d"], perm=[0, 2, 1]), node("Concat", ["d", "x"], axis=2)],
          past, {"zero": np.array([0])})
-    case("Gather of nothing", [node("Gather", ["past", "one"], ["a"], axis=0), node("Transpose", ["x"], ["b"], perm=[0, 2, 1]),
-                               node("Concat", ["a", "b"], axis=1)], past, {"one": scalar(1, "i8")})
-    case("Split into nothing", [node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": past["x"]}, {"sizes": np.array([0, 8])})
+    case("Gather of nothing",
+         [node("Gather", ["past", "one"], ["a"], axis=0), node("Transpose", ["x"], ["b"], perm=[0, 2, 1]),
+          node("Concat", ["a", "b"], axis=1)], past, {"one": scalar(1, "i8")})
+    case("Split into nothing", [node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": past["x"]},
+         {"sizes": np.array([0, 8])})
 
 
 def small():
@@ -259,17 +280,19 @@ def small():
     image = {"x": integers(0, 255, (1, 8, 8, 4), "u1")}
     filters = {"w": integers(-100, 100, (6, 4, 3, 3), "i1"), "ws": scalar(.01), "wz": scalar(0, "i1")}
     case("QLinearConv of channels last",
-         [microsoft("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], channels_last=1, pads=[1, 1, 1, 1])], image,
-         {**xs, **filters, **ys}, off=1)
+         [microsoft("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], channels_last=1, pads=[1, 1, 1, 1])],
+         image, {**xs, **filters, **ys}, off=1)
     case("NhwcMaxPool", [microsoft("NhwcMaxPool", ["x"], kernel_shape=[3, 3], strides=[2, 2])], image, off=0)
     case("QLinearAveragePool of channels last",
          [microsoft("QLinearAveragePool", ["x", "xs", "xz", "ys", "yz"], channels_last=1, kernel_shape=[3, 3])], image,
          {**xs, **ys}, off=1)
     case("QLinearGlobalAveragePool of channels last",
-         [microsoft("QLinearGlobalAveragePool", ["x", "xs", "xz", "ys", "yz"], channels_last=1)], image, {**xs, **ys}, off=1)
+         [microsoft("QLinearGlobalAveragePool", ["x", "xs", "xz", "ys", "yz"], channels_last=1)], image, {**xs, **ys},
+         off=1)
     names, bias = ["x", "xs", "xz", "w", "ws", "wz", "b"], {"b": integers(-500, 500, 5, "i4")}
     matrix = {"w": integers(-100, 100, (5, 8), "i1"), "ws": np.abs(floats(5)), "wz": np.zeros(5, "i1")}
-    case("QGemm", [microsoft("QGemm", names, transB=1, alpha=.5)], {"x": integers(0, 255, (3, 8), "u1")}, {**xs, **matrix, **bias})
+    case("QGemm", [microsoft("QGemm", names, transB=1, alpha=.5)], {"x": integers(0, 255, (3, 8), "u1")},
+         {**xs, **matrix, **bias})
     case("QGemm quantized", [microsoft("QGemm", [*names, "ys", "yz"], transB=1)], {"x": integers(0, 255, (3, 8), "u1")},
          {**xs, **matrix, **bias, **ys}, off=1)
     for zero in (False, True):
@@ -293,7 +316,8 @@ def between():
         w = np.full(columns, .01, "f4")
         return {"xs": scalar(.02), "xz": scalar(-3 if signed else 120, "i1" if signed else "u1"), "ws": w,
                 "wz": np.zeros(columns, "i1"), "bs": scalar(.02) * w,
-                "bz": np.zeros(columns, "i4"), "b": integers(-900, 900, columns, "i4"), "ys": (scalar(.02) * w[0] * np.float32(most)).astype("f4"),
+                "bz": np.zeros(columns, "i4"), "b": integers(-900, 900, columns, "i4"),
+                "ys": (scalar(.02) * w[0] * np.float32(most)).astype("f4"),
                 "yz": scalar(-10 if signed else 90, "i1" if signed else "u1")}
 
     for signed in (False, True):
@@ -316,14 +340,16 @@ def between():
                  [*begin, back("w", "wd", "ws", "wz", axis=1 - turned), back("b", "bd", "bs", "bz", axis=0),
                   node("Gemm", ["xd", "wd", "bd"], ["g"], transB=turned), quantize("g", "y")], x, {**p, "w": w}, off=0)
         p.pop("b"), p.pop("bs"), p.pop("bz")
-        case(f"MatMul between {signed}", [*begin, back("w", "wd", "ws", "wz", axis=1), node("MatMul", ["xd", "wd"], ["g"]),
-                                          quantize("g", "y")], x, {**p, "w": integers(-100, 100, (48, 64), "i1")}, off=0)
+        case(f"MatMul between {signed}",
+             [*begin, back("w", "wd", "ws", "wz", axis=1), node("MatMul", ["xd", "wd"], ["g"]),
+              quantize("g", "y")], x, {**p, "w": integers(-100, 100, (48, 64), "i1")}, off=0)
     c = {"as": scalar(.02), "az": scalar(120, "u1"), "bs": scalar(.04), "bz": scalar(100, "u1"), "ys": scalar(.08),
          "yz": scalar(110, "u1")}
     pair = {"a": integers(0, 255, (50, 60), "u1"), "b": integers(0, 255, 60, "u1")}
     case("Add between", [back("a", "ad", "as", "az"), back("b", "bd", "bs", "bz"), node("Add", ["ad", "bd"], ["s"]),
                          quantize("s", "y")], pair, c, off=0)
-    case("QLinearAdd of halves", [microsoft("QLinearAdd", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"])], pair, c, off=0)
+    case("QLinearAdd of halves", [microsoft("QLinearAdd", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"])], pair, c,
+         off=0)
     case("Product read twice between",
          [*begin, back("w", "wd", "ws", "wz", axis=1), node("MatMul", ["xd", "wd"], ["g"]), quantize("g", "y"),
           node("Relu", ["g"], ["r"])], x, {**p, "w": integers(-100, 100, (48, 64), "i1")}, ("y", "r"), off=1)
@@ -334,12 +360,14 @@ def value(name, dtype=TensorProto.FLOAT, shape=None):
 
 
 def looped():
-    body = helper.make_graph([node("Mul", ["v", "two"], ["doubled"]), node("Cast", ["i"], ["real"], to=TensorProto.FLOAT),
+    body = helper.make_graph([node("Mul", ["v", "two"], ["doubled"]),
+                              node("Cast", ["i"], ["real"], to=TensorProto.FLOAT),
                               node("Add", ["doubled", "real"], ["next"]), node("Add", ["next", "outer"], ["seen"]),
                               node("Less", ["i", "three"], ["go"])], "body",
                              [value("i", TensorProto.INT64, []), value("before", TensorProto.BOOL, []), value("v")],
                              [value("go", TensorProto.BOOL, []), value("next"), value("seen")],
-                             [numpy_helper.from_array(scalar(2), "two"), numpy_helper.from_array(scalar(3, "i8"), "three")])
+                             [numpy_helper.from_array(scalar(2), "two"),
+                              numpy_helper.from_array(scalar(3, "i8"), "three")])
     for most in (2, 10):  # the second ends by its condition
         case(f"Loop {most}", [node("Loop", ["most", "", "x"], ["y", "all"], body=body)],
              {"x": floats(2, 3), "outer": floats(3)}, {"most": scalar(most, "i8")}, ("y", "all"))
@@ -363,30 +391,39 @@ def listed():
             names = ["x"] + ["split"] * (split is not None)
             case(f"SplitToSequence {axis} {keep}",
                  [node("SplitToSequence", names, ["s"], axis=axis, keepdims=keep), node("SequenceLength", ["s"], ["n"]),
-                  node("SequenceAt", ["s", "zero"], ["a"]), node("SequenceAt", ["s", "last"], ["b"])], x, constants, ("n", "a", "b"), off=0)
+                  node("SequenceAt", ["s", "zero"], ["a"]), node("SequenceAt", ["s", "last"], ["b"])], x, constants,
+                 ("n", "a", "b"), off=0)
     for new in (0, 1):
         case(f"ConcatFromSequence {new}",
-             [node("SequenceConstruct", ["x", "z"], ["s"]), node("Relu", ["x"], ["r"]), node("SequenceInsert", ["s", "r", "one"], ["t"]),
-              node("SequenceInsert", ["t", "r"], ["u"]), node("SequenceErase", ["u", "zero"], ["v"]), node("SequenceErase", ["v"], ["w"]),
-              node("ConcatFromSequence", ["w"], ["y"], axis=-1, new_axis=new)], {**x, "z": floats(5, 4, 3)}, places, off=0)
+             [node("SequenceConstruct", ["x", "z"], ["s"]), node("Relu", ["x"], ["r"]),
+              node("SequenceInsert", ["s", "r", "one"], ["t"]),
+              node("SequenceInsert", ["t", "r"], ["u"]), node("SequenceErase", ["u", "zero"], ["v"]),
+              node("SequenceErase", ["v"], ["w"]),
+              node("ConcatFromSequence", ["w"], ["y"], axis=-1, new_axis=new)], {**x, "z": floats(5, 4, 3)}, places,
+             off=0)
     case("ConcatFromSequence of constants",
-         [node("Shape", ["x"], ["sizes"]), node("SplitToSequence", ["sizes"], ["s"]), node("SequenceAt", ["s", "last"], ["c"]),
+         [node("Shape", ["x"], ["sizes"]), node("SplitToSequence", ["sizes"], ["s"]),
+          node("SequenceAt", ["s", "last"], ["c"]),
           node("SequenceErase", ["s"], ["rest"]), node("SequenceInsert", ["rest", "c", "zero"], ["turned"]),
           node("ConcatFromSequence", ["turned"], ["to"], axis=0), node("Reshape", ["x", "to"])], x, places, off=0)
-    body = helper.make_graph([node("Mul", ["v", "half"], ["next"]), node("SequenceInsert", ["list", "next"], ["longer"]),
+    body = helper.make_graph([node("Mul", ["v", "half"], ["next"]),
+                              node("SequenceInsert", ["list", "next"], ["longer"]),
                               node("Identity", ["before"], ["go"])], "body",
                              [value("i", TensorProto.INT64, []), value("before", TensorProto.BOOL, []), value("v"),
                               helper.make_tensor_sequence_value_info("list", TensorProto.FLOAT, None)],
                              [value("go", TensorProto.BOOL, []), value("next"),
                               helper.make_tensor_sequence_value_info("longer", TensorProto.FLOAT, None)],
                              [numpy_helper.from_array(scalar(.5), "half")])
-    case("Loop with a sequence", [node("SequenceEmpty", [], ["none"]), node("Loop", ["three", "", "x", "none"], ["z", "all"], body=body),
-                                  node("ConcatFromSequence", ["all"], ["y"], axis=0)], x, {"three": scalar(3, "i8")})
+    case("Loop with a sequence",
+         [node("SequenceEmpty", [], ["none"]), node("Loop", ["three", "", "x", "none"], ["z", "all"], body=body),
+          node("ConcatFromSequence", ["all"], ["y"], axis=0)], x, {"three": scalar(3, "i8")})
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-    case("Optional", [node("Optional", ["x"], ["o"]), node("OptionalHasElement", ["o"], ["has"]), node("OptionalGetElement", ["o"], ["y"])],
+    case("Optional",
+         [node("Optional", ["x"], ["o"]), node("OptionalHasElement", ["o"], ["has"]),
+          node("OptionalGetElement", ["o"], ["y"])],
          x, outputs=("has", "y"), off=0)
-    case("Optional of nothing", [node("Optional", [], ["o"], type=tensor), node("OptionalHasElement", ["o"], ["has"])], x,
-         outputs=("has",), off=0)
+    case("Optional of nothing", [node("Optional", [], ["o"], type=tensor), node("OptionalHasElement", ["o"], ["has"])],
+         x, outputs=("has",), off=0)
 
 
 def selected():
@@ -397,17 +434,21 @@ def selected():
     case("Compress of all", [node("Compress", ["x", "c"])], x, {"c": np.array([0, 1, 1, 0, 0, 1], "?")}, off=0)
     for centers in (0, 1):
         for most, least in ((3, None), (10, .5)):
-            constants = {"b": np.abs(floats(2, 30, 4)), "s": np.round(np.abs(floats(2, 3, 30)), 1), "most": np.array([most], "i8"),
+            constants = {"b": np.abs(floats(2, 30, 4)), "s": np.round(np.abs(floats(2, 3, 30)), 1),
+                         "most": np.array([most], "i8"),
                          "overlap": np.float32([.3])} | ({} if least is None else {"least": np.float32([least])})
             case(f"NonMaxSuppression {centers} {most}",
-                 [node("NonMaxSuppression", list(constants), ["n"], center_point_box=centers), node("Cast", ["n"], ["f"], to=1),
-                  node("ReduceSum", ["x"], ["sum"]), node("Mul", ["sum", "zero"], ["none"]), node("Add", ["f", "none"])],
+                 [node("NonMaxSuppression", list(constants), ["n"], center_point_box=centers),
+                  node("Cast", ["n"], ["f"], to=1),
+                  node("ReduceSum", ["x"], ["sum"]), node("Mul", ["sum", "zero"], ["none"]),
+                  node("Add", ["f", "none"])],
                  x, {**constants, "zero": scalar(0)}, off=0)
 
 
 def wrapped():
     for pads in ([2, 0, 1, 1], [0, 7, 5, 4], [-1, 2, 0, -1]):
-        case(f"Pad wrap {pads}", [node("Pad", ["x", "p"], mode="wrap")], {"x": floats(3, 4)}, {"p": np.array(pads, "i8")}, off=0)
+        case(f"Pad wrap {pads}", [node("Pad", ["x", "p"], mode="wrap")], {"x": floats(3, 4)},
+             {"p": np.array(pads, "i8")}, off=0)
 
 
 def learned():
@@ -418,7 +459,8 @@ def learned():
     def one(name, attributes, inputs=None, outputs=("y",), off=1e-5, constants=None):
         inputs = inputs or rows
         case(f"{name} {' '.join(map(str, attributes.values()))[:40]}",
-             [node(name, [*inputs, *(constants or {})], outputs, "ai.onnx.ml", **attributes)], inputs, constants, outputs, off)
+             [node(name, [*inputs, *(constants or {})], outputs, "ai.onnx.ml", **attributes)], inputs, constants,
+             outputs, off)
 
     one("Scaler", {"offset": [.5, -1.0, 2.0, 0.0], "scale": [2.0, 3.0, -1.0, .1]})
     one("Scaler", {"offset": [.5], "scale": [2.0]})
@@ -427,14 +469,16 @@ def learned():
     for norm in ("MAX", "L1", "L2"):
         one("Normalizer", {"norm": norm}, {"x": np.concatenate([np.abs(x), np.zeros((1, 4), "f4")])})
     holes = np.where(x > .3, np.float32(np.nan), x)
-    one("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float("nan")}, {"x": holes}, off=0)
+    one("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float("nan")}, {"x": holes},
+        off=0)
     one("Imputer", {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}, {"x": holes}, off=0)
     one("Imputer", {"imputed_value_int64s": [7], "replaced_value_int64": 3}, {"x": integers(0, 5, (4, 4))}, off=0)
     one("ArrayFeatureExtractor", {}, constants={"at": np.int64([[2, 0, 2]])}, off=0)
     one("ArrayFeatureExtractor", {}, {"x": floats(2, 3, 4)}, constants={"at": np.int64([1])}, off=0)
     weights, shifts = [float(v) for v in floats(12)], [float(v) for v in floats(3)]
     for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
-        one("LinearRegressor", {"post_transform": transform, "coefficients": weights, "intercepts": shifts, "targets": 3})
+        one("LinearRegressor",
+            {"post_transform": transform, "coefficients": weights, "intercepts": shifts, "targets": 3})
         one("LinearClassifier", {"post_transform": transform, "coefficients": weights, "intercepts": shifts,
                                  "classlabels_ints": [7, -2, 5]}, outputs=("label", "y"))
     one("LinearRegressor", {"coefficients": weights[:4]})
@@ -447,7 +491,8 @@ def recurrent():
     for direction, parts in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
         for each in (False, True):
             sizes = (parts, 64) if each else (parts,)
-            constants = {"w": integers(-100, 100, (parts, 12, 64), "i1"), "r": integers(-100, 100, (parts, 16, 64), "i1"),
+            constants = {"w": integers(-100, 100, (parts, 12, 64), "i1"),
+                         "r": integers(-100, 100, (parts, 16, 64), "i1"),
                          "b": floats(parts, 128), "ws": np.abs(floats(*sizes, most=.02)), "wz": np.zeros(sizes, "i1"),
                          "rs": np.abs(floats(*sizes, most=.02)), "rz": np.zeros(sizes, "i1")}
             states = {"h": floats(parts, 2, 16), "c": floats(parts, 2, 16)} if each else {}
@@ -462,8 +507,9 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
     graph = helper.make_graph(nodes, "made", [value(k, types[k], v.shape) for k, v in inputs.items()],
                               [helper.make_empty_tensor_value_info(o) for o in outputs],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19), helper.make_opsetid("com.microsoft", 1),
-                                                    helper.make_opsetid("ai.onnx.ml", 3)])
+    model = helper.make_model(graph,
+                              opset_imports=[helper.make_opsetid("", 19), helper.make_opsetid("com.microsoft", 1),
+                                             helper.make_opsetid("ai.onnx.ml", 3)])
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
@@ -475,7 +521,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
         for name, array in inputs.items():
             np.save(f"{place}/{name}.npy", array)
             arguments += ["--input", f"{name}={place}/{name}.npy"]
-        done = subprocess.run([opjit, "run", place + "/model.onnx", "--no-cache", "--output-dir", place + "/out", *arguments],
+        done = subprocess.run([opjit, "run", place + "/model.onnx", "--no-cache", "--output-dir", place + "/out",
+                               *arguments],
                               capture_output=True, text=True)
         if done.returncode != 0:
             return f"exit status {done.returncode}: {done.stderr.strip()[-300:]}"
@@ -492,8 +539,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed, wrapped, selected,
-                 learned, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed,
+                 wrapped, selected, learned, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:

@@ -119,7 +119,8 @@ def clip(n):
     bounds = [limits.min if n.in_(1) is None else n.in_(1).item(), limits.max if n.in_(2) is None else n.in_(2).item()]
     if bounds[0] > bounds[1]:
         raise Skip("min above max")
-    return "ELEMENT_WISE_CLIP1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "MinMaxDataType": NAMES[x.dtype],
+    return "ELEMENT_WISE_CLIP1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()),
+                                  "MinMaxDataType": NAMES[x.dtype],
                                   "Min": number(bounds[0], x.dtype), "Max": number(bounds[1], x.dtype)}
 
 
@@ -165,7 +166,8 @@ def gelu(n):
 
 
 def infinite(n):
-    mode = {(1, 1): "EITHER", (1, 0): "NEGATIVE", (0, 1): "POSITIVE"}[n.attr("detect_negative", 1), n.attr("detect_positive", 1)]
+    mode = {(1, 1): "EITHER", (1, 0): "NEGATIVE", (0, 1): "POSITIVE"}[n.attr("detect_negative", 1),
+                                                                      n.attr("detect_positive", 1)]
     return unary("ELEMENT_WISE_IS_INFINITY", InfinityMode=mode)(n)
 
 
@@ -184,7 +186,8 @@ def reduce(function):
             raise Skip("no axes")
         axes = axes_of(n, x.ndim, range(x.ndim))
         sizes = [1 if d in axes else s for d, s in enumerate(x.shape)]
-        return "REDUCE", {"Function": function, "InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(), sizes), "Axes": axes}
+        return "REDUCE", {"Function": function, "InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(), sizes),
+                          "Axes": axes}
 
     return build
 
@@ -194,30 +197,36 @@ def arg(name):
         x, axis = n.in_(0), n.attr("axis", 0) % n.in_(0).ndim
         sizes = [1 if d == axis else s for d, s in enumerate(x.shape)]
         direction = "DECREASING" if n.attr("select_last_index", 0) else "INCREASING"
-        return name, {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(), sizes), "Axes": [axis], "AxisDirection": direction}
+        return name, {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(), sizes), "Axes": [axis],
+                      "AxisDirection": direction}
 
     return build
 
 
 def softmax(name):
     def build(n):
-        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()), "Axes": [n.attr("axis", -1) % n.in_(0).ndim]}
+        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()),
+                      "Axes": [n.attr("axis", -1) % n.in_(0).ndim]}
 
     return build
 
 
 def cumulative(name, exclusive):
     def build(n):
-        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()), "Axis": int(n.in_(1)) % n.in_(0).ndim,
-                      "AxisDirection": "DECREASING" if n.attr("reverse", 0) else "INCREASING", exclusive: bool(n.attr("exclusive", 0))}
+        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()),
+                      "Axis": int(n.in_(1)) % n.in_(0).ndim,
+                      "AxisDirection": "DECREASING" if n.attr("reverse", 0) else "INCREASING",
+                      exclusive: bool(n.attr("exclusive", 0))}
 
     return build
 
 
 def top_k(n):
     axis = n.attr("axis", -1) % n.in_(0).ndim
-    return "TOP_K1", {"InputTensor": Tensor(n.in_(0)), "OutputValueTensor": Tensor(n.out(0)), "OutputIndexTensor": Tensor(n.out(1)),
-                      "Axis": axis, "K": int(n.in_(1)[0]), "AxisDirection": "DECREASING" if n.attr("largest", 1) else "INCREASING"}
+    return "TOP_K1", {"InputTensor": Tensor(n.in_(0)), "OutputValueTensor": Tensor(n.out(0)),
+                      "OutputIndexTensor": Tensor(n.out(1)),
+                      "Axis": axis, "K": int(n.in_(1)[0]),
+                      "AxisDirection": "DECREASING" if n.attr("largest", 1) else "INCREASING"}
 
 
 # --- normalisation -------------------------------------------------------------------------------------------------
@@ -226,7 +235,8 @@ def batch_normalization(n):
         raise Skip("training: several outputs")
     x = n.in_(0)
     vector = [along(n.in_(i), x.ndim, 1, x.shape) for i in range(1, 5)]
-    return "BATCH_NORMALIZATION", {"InputTensor": Tensor(x), "ScaleTensor": vector[0], "BiasTensor": vector[1], "MeanTensor": vector[2],
+    return "BATCH_NORMALIZATION", {"InputTensor": Tensor(x), "ScaleTensor": vector[0], "BiasTensor": vector[1],
+                                   "MeanTensor": vector[2],
                                    "VarianceTensor": vector[3], "OutputTensor": Tensor(n.out()), "Spatial": True,
                                    "Epsilon": n.attr("epsilon", 1e-5)}
 
@@ -238,7 +248,8 @@ def mean_variance(axes, scaled):
         fields = {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "Axes": over, "NormalizeVariance": True,
                   "Epsilon": n.attr("epsilon", 1e-5) if scaled else 1e-9}
         if scaled:
-            fields |= {"ScaleTensor": along(n.in_(1), x.ndim, 1, x.shape), "BiasTensor": along(n.in_(2), x.ndim, 1, x.shape)}
+            fields |= {"ScaleTensor": along(n.in_(1), x.ndim, 1, x.shape),
+                       "BiasTensor": along(n.in_(2), x.ndim, 1, x.shape)}
         return "MEAN_VARIANCE_NORMALIZATION1", fields
 
     return build
@@ -246,7 +257,8 @@ def mean_variance(axes, scaled):
 
 def layer_normalization(n):
     x = n.in_(0)
-    fields = {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "Axes": list(range(n.attr("axis", -1) % x.ndim, x.ndim)),
+    fields = {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()),
+              "Axes": list(range(n.attr("axis", -1) % x.ndim, x.ndim)),
               "NormalizeVariance": True, "Epsilon": n.attr("epsilon", 1e-5)}
     for i, name in ((1, "ScaleTensor"), (2, "BiasTensor")):
         if n.in_(i) is not None:
@@ -256,14 +268,15 @@ def layer_normalization(n):
 
 def lp_normalization(n):
     # ONNX gives 0 where the norm is 0, so Epsilon is not 0.
-    return "LP_NORMALIZATION", {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()), "Axis": n.attr("axis", -1) % n.in_(0).ndim,
-                                "Epsilon": 1e-30, "P": n.attr("p", 2)}
+    return "LP_NORMALIZATION", {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()),
+                                "Axis": n.attr("axis", -1) % n.in_(0).ndim, "Epsilon": 1e-30, "P": n.attr("p", 2)}
 
 
 def local_response(n):
-    return "LOCAL_RESPONSE_NORMALIZATION", {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()), "CrossChannel": True,
-                                            "LocalSize": n.attr("size"), "Alpha": n.attr("alpha", 1e-4), "Beta": n.attr("beta", 0.75),
-                                            "Bias": n.attr("bias", 1.0)}
+    return "LOCAL_RESPONSE_NORMALIZATION", {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()),
+                                            "CrossChannel": True,
+                                            "LocalSize": n.attr("size"), "Alpha": n.attr("alpha", 1e-4),
+                                            "Beta": n.attr("beta", 0.75), "Bias": n.attr("bias", 1.0)}
 
 
 # --- products ------------------------------------------------------------------------------------------------------
@@ -280,12 +293,14 @@ def matmul(n):
     if n.in_(0).dtype.kind != "f":
         raise Skip("GEMM has floats only")
     a, b, y = matrices(n, n.in_(0), n.in_(1))
-    return "GEMM", {"ATensor": a, "BTensor": b, "OutputTensor": y, "TransA": "NONE", "TransB": "NONE", "Alpha": 1.0, "Beta": 0.0}
+    return "GEMM", {"ATensor": a, "BTensor": b, "OutputTensor": y, "TransA": "NONE", "TransB": "NONE", "Alpha": 1.0,
+                    "Beta": 0.0}
 
 
 def gemm(n):
     fields = {"ATensor": Tensor(n.in_(0)), "BTensor": Tensor(n.in_(1)), "OutputTensor": Tensor(n.out()),
-              "TransA": "TRANSPOSE" if n.attr("transA", 0) else "NONE", "TransB": "TRANSPOSE" if n.attr("transB", 0) else "NONE",
+              "TransA": "TRANSPOSE" if n.attr("transA", 0) else "NONE",
+              "TransB": "TRANSPOSE" if n.attr("transB", 0) else "NONE",
               "Alpha": n.attr("alpha", 1.0), "Beta": n.attr("beta", 1.0)}
     if n.in_(2) is not None:
         fields["CTensor"] = broadcast(n.in_(2), n.out().shape)
@@ -315,7 +330,8 @@ def qlinear_matmul(n):
         raise Skip("scales in FLOAT16")
     a, b, y = matrices(n, n.in_(0), n.in_(3))
     rank = len(y.sizes)
-    names = {1: "AScaleTensor", 2: "AZeroPointTensor", 4: "BScaleTensor", 5: "BZeroPointTensor", 6: "OutputScaleTensor", 7: "OutputZeroPointTensor"}
+    names = {1: "AScaleTensor", 2: "AZeroPointTensor", 4: "BScaleTensor", 5: "BZeroPointTensor", 6: "OutputScaleTensor",
+             7: "OutputZeroPointTensor"}
     return "QUANTIZED_LINEAR_MATRIX_MULTIPLY", {"ATensor": a, "BTensor": b, "OutputTensor": y} | {
         name: lifted(n.in_(i).reshape(1, -1), rank) for i, name in names.items()}
 
@@ -325,7 +341,8 @@ def pads_of(n, spatial, window, strides, dilations, sizes):
     """Padding before and after each dimension, by auto_pad or pads."""
     auto = n.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
-        total = [max((-(-s // t) - 1) * t + (w - 1) * d + 1 - s, 0) for s, w, t, d in zip(sizes, window, strides, dilations)]
+        total = [max((-(-s // t) - 1) * t + (w - 1) * d + 1 - s, 0) for s, w, t, d in zip(sizes, window, strides,
+                                                                                          dilations)]
         half = [p // 2 if auto == "SAME_UPPER" else p - p // 2 for p in total]
         return half, [p - h for p, h in zip(total, half)]
     pads = n.attr("pads", [0] * 2 * spatial)
@@ -381,7 +398,8 @@ def convolution(n):
     strides, dilations, _, start, end = windows(n, x, w.shape[2:])
     x4, w4 = two_dimensional(x), two_dimensional(w)
     fields = {"InputTensor": Tensor(x4), "FilterTensor": Tensor(w4), "OutputTensor": Tensor(two_dimensional(n.out())),
-              "Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "Strides": strides, "Dilations": dilations, "StartPadding": start,
+              "Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "Strides": strides, "Dilations": dilations,
+              "StartPadding": start,
               "EndPadding": end, "OutputPadding": [0] * len(strides), "GroupCount": n.attr("group", 1)}
     if n.in_(2) is not None:
         fields["BiasTensor"] = channels(n.in_(2), x4.ndim)
@@ -392,7 +410,8 @@ def transposed_convolution(n):
     x, w, spatial = n.in_(0), n.in_(1), n.in_(0).ndim - 2
     strides, dilations = n.attr("strides", [1] * spatial), n.attr("dilations", [1] * spatial)
     extra = n.attr("output_padding", [0] * spatial)
-    whole = [(s - 1) * t + (k - 1) * d + 1 + e for s, t, k, d, e in zip(x.shape[2:], strides, w.shape[2:], dilations, extra)]
+    whole = [(s - 1) * t + (k - 1) * d + 1 + e for s, t, k, d, e in zip(x.shape[2:], strides, w.shape[2:], dilations,
+                                                                        extra)]
     total = [max(0, f - o) for f, o in zip(whole, n.out().shape[2:])]
     auto = n.attr("auto_pad", "NOTSET")
     if "pads" in n.attributes:
@@ -462,9 +481,12 @@ def resize(n):
     direction, shift = "INCREASING", 0.0
     if mode == "nearest":  # halves down is ceil(x - 0.5), halves up floor(x + 0.5)
         direction, shift = {"round_prefer_floor": ("INCREASING", 0.5), "round_prefer_ceil": ("DECREASING", -0.5),
-                            "floor": ("DECREASING", 0.0), "ceil": ("INCREASING", 0.0)}[n.attr("nearest_mode", "round_prefer_floor")]
-    return "RESAMPLE2", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y), "InterpolationMode": "NEAREST_NEIGHBOR" if mode == "nearest" else "LINEAR",
-                         "RoundingDirection": direction, "Scales": scales, "InputPixelOffsets": [pixel + shift] * rank, "OutputPixelOffsets": [-pixel] * rank}
+                            "floor": ("DECREASING", 0.0),
+                            "ceil": ("INCREASING", 0.0)}[n.attr("nearest_mode", "round_prefer_floor")]
+    return "RESAMPLE2", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y),
+                         "InterpolationMode": "NEAREST_NEIGHBOR" if mode == "nearest" else "LINEAR",
+                         "RoundingDirection": direction, "Scales": scales, "InputPixelOffsets": [pixel + shift] * rank,
+                         "OutputPixelOffsets": [-pixel] * rank}
 
 
 def roi_align(n):
@@ -473,10 +495,14 @@ def roi_align(n):
         raise Skip("the greatest weighted element, not the greatest sample")
     samples, scale = n.attr("sampling_ratio", 0), n.attr("spatial_scale", 1.0)
     pixel = 0.5 if n.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" else 0.0
-    return "ROI_ALIGN1", {"InputTensor": Tensor(x), "ROITensor": Tensor(n.in_(1)), "BatchIndicesTensor": Tensor(n.in_(2), dtype="UINT64"),
-                          "OutputTensor": Tensor(y), "ReductionFunction": "MAX" if n.attr("mode", "avg") == "max" else "AVERAGE",
-                          "InterpolationMode": "LINEAR", "SpatialScaleX": scale, "SpatialScaleY": scale, "InputPixelOffset": pixel,
-                          "OutputPixelOffset": -0.5, "OutOfBoundsInputValue": 0, "MinimumSamplesPerOutput": samples or 1,
+    return "ROI_ALIGN1", {"InputTensor": Tensor(x), "ROITensor": Tensor(n.in_(1)),
+                          "BatchIndicesTensor": Tensor(n.in_(2), dtype="UINT64"),
+                          "OutputTensor": Tensor(y),
+                          "ReductionFunction": "MAX" if n.attr("mode", "avg") == "max" else "AVERAGE",
+                          "InterpolationMode": "LINEAR", "SpatialScaleX": scale, "SpatialScaleY": scale,
+                          "InputPixelOffset": pixel,
+                          "OutputPixelOffset": -0.5, "OutOfBoundsInputValue": 0,
+                          "MinimumSamplesPerOutput": samples or 1,
                           "MaximumSamplesPerOutput": samples or 4294967295, "AlignRegionsToCorners": False}
 
 
@@ -485,7 +511,8 @@ def upsample(n):
     if x.ndim not in (4, 5) or x.shape[:-2] != y.shape[:-2]:
         raise Skip("other dimensions than the last two")
     return "UPSAMPLE_2D", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y),
-                           "InterpolationMode": "NEAREST_NEIGHBOR" if n.attr("mode", "nearest") == "nearest" else "LINEAR",
+                           "InterpolationMode": "NEAREST_NEIGHBOR" if n.attr("mode", "nearest") == "nearest"
+                           else "LINEAR",
                            "ScaleSize": {"Width": y.shape[-1] // x.shape[-1], "Height": y.shape[-2] // x.shape[-2]}}
 
 
@@ -507,13 +534,15 @@ def expand(n):
 
 
 def concat(n):
-    return "JOIN", {"InputTensors": [Tensor(x) for x in n.inputs], "OutputTensor": Tensor(n.out()), "Axis": n.attr("axis") % n.out().ndim}
+    return "JOIN", {"InputTensors": [Tensor(x) for x in n.inputs], "OutputTensor": Tensor(n.out()),
+                    "Axis": n.attr("axis") % n.out().ndim}
 
 
 def split(n):
     if any(y.size == 0 for y in n.outputs):
         raise Skip("empty outputs")
-    return "SPLIT", {"InputTensor": Tensor(n.in_(0)), "OutputTensors": [Tensor(y) for y in n.outputs], "Axis": n.attr("axis", 0) % n.in_(0).ndim}
+    return "SPLIT", {"InputTensor": Tensor(n.in_(0)), "OutputTensors": [Tensor(y) for y in n.outputs],
+                     "Axis": n.attr("axis", 0) % n.in_(0).ndim}
 
 
 def slice_(n):
@@ -526,8 +555,8 @@ def slice_(n):
     for axis, begin, end, step in zip(axes, n.in_(1).tolist(), n.in_(2).tolist(), steps):
         first = range(*slice(begin, end, step).indices(x.shape[axis]))
         offsets[axis], sizes[axis], strides[axis] = min(first[0], first[-1]), max(first) - min(first) + 1, step
-    return "SLICE1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y), "InputWindowOffsets": offsets, "InputWindowSizes": sizes,
-                      "InputWindowStrides": strides}
+    return "SLICE1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y), "InputWindowOffsets": offsets,
+                      "InputWindowSizes": sizes, "InputWindowStrides": strides}
 
 
 def pad(n):
@@ -541,7 +570,8 @@ def pad(n):
         raise Skip("negative padding")
     value = n.in_(2).item() if n.in_(2) is not None and n.in_(2).size else 0
     mode = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION", "wrap": "WRAP"}[n.attr("mode", "constant")]
-    return "PADDING1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "PaddingMode": mode, "PaddingValueDataType": NAMES[x.dtype],
+    return "PADDING1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "PaddingMode": mode,
+                        "PaddingValueDataType": NAMES[x.dtype],
                         "PaddingValue": number(value, x.dtype), "StartPadding": start, "EndPadding": end}
 
 
@@ -552,7 +582,8 @@ def tile(n):
 def blocks(name):
     def build(n):
         order = "COLUMN_ROW_DEPTH" if n.attr("mode", "DCR") == "CRD" else "DEPTH_COLUMN_ROW"
-        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()), "BlockSize": n.attr("blocksize"), "Order": order}
+        return name, {"InputTensor": Tensor(n.in_(0)), "OutputTensor": Tensor(n.out()),
+                      "BlockSize": n.attr("blocksize"), "Order": order}
 
     return build
 
@@ -565,21 +596,24 @@ def gather(n):
 
 
 def gather_elements(n):
-    return "GATHER_ELEMENTS", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)), "OutputTensor": Tensor(n.out()),
-                               "Axis": n.attr("axis", 0) % n.in_(0).ndim}
+    return "GATHER_ELEMENTS", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)),
+                               "OutputTensor": Tensor(n.out()), "Axis": n.attr("axis", 0) % n.in_(0).ndim}
 
 
 def gather_nd(n):
     x, i, y = n.in_(0), n.in_(1), n.out()
     rank = max(x.ndim, i.ndim, y.ndim)
-    return "GATHER_ND1", {"InputTensor": lifted(x, rank), "IndicesTensor": lifted(i, rank), "OutputTensor": lifted(y, rank),
-                          "InputDimensionCount": x.ndim, "IndicesDimensionCount": i.ndim, "BatchDimensionCount": n.attr("batch_dims", 0)}
+    return "GATHER_ND1", {"InputTensor": lifted(x, rank), "IndicesTensor": lifted(i, rank),
+                          "OutputTensor": lifted(y, rank),
+                          "InputDimensionCount": x.ndim, "IndicesDimensionCount": i.ndim,
+                          "BatchDimensionCount": n.attr("batch_dims", 0)}
 
 
 def scatter_elements(n):
     if n.attr("reduction", "none") != "none":
         raise Skip("a reduction")
-    return "SCATTER_ELEMENTS", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)), "UpdatesTensor": Tensor(n.in_(2)),
+    return "SCATTER_ELEMENTS", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)),
+                                "UpdatesTensor": Tensor(n.in_(2)),
                                 "OutputTensor": Tensor(n.out()), "Axis": n.attr("axis", 0) % n.in_(0).ndim}
 
 
@@ -588,8 +622,10 @@ def scatter_nd(n):
         raise Skip("a reduction")
     x, i, u = n.in_(0), n.in_(1), n.in_(2)
     rank = max(x.ndim, i.ndim, u.ndim)
-    return "SCATTER_ND", {"InputTensor": lifted(x, rank), "IndicesTensor": lifted(i, rank), "UpdatesTensor": lifted(u, rank),
-                          "OutputTensor": lifted(n.out(), rank), "InputDimensionCount": x.ndim, "IndicesDimensionCount": i.ndim}
+    return "SCATTER_ND", {"InputTensor": lifted(x, rank), "IndicesTensor": lifted(i, rank),
+                          "UpdatesTensor": lifted(u, rank),
+                          "OutputTensor": lifted(n.out(), rank), "InputDimensionCount": x.ndim,
+                          "IndicesDimensionCount": i.ndim}
 
 
 def one_hot(n):
@@ -599,7 +635,8 @@ def one_hot(n):
         raise Skip("indices as floats")
     sizes = list(indices.shape)
     sizes.insert(axis, 1)
-    return "ONE_HOT", {"IndicesTensor": Tensor(indices, sizes), "ValuesTensor": lifted(values, y.ndim), "OutputTensor": Tensor(y), "Axis": axis}
+    return "ONE_HOT", {"IndicesTensor": Tensor(indices, sizes), "ValuesTensor": lifted(values, y.ndim),
+                       "OutputTensor": Tensor(y), "Axis": axis}
 
 
 def reverse_sequence(n):
@@ -609,8 +646,8 @@ def reverse_sequence(n):
         sizes = [1 if d == time else x.shape[d] if d == batch else 1 for d in range(x.ndim)]
     else:
         sizes = [x.shape[d] if d == batch else 1 for d in range(x.ndim)]
-    return "REVERSE_SUBSEQUENCES", {"InputTensor": Tensor(x), "SequenceLengthsTensor": Tensor(n.in_(1), sizes), "OutputTensor": Tensor(n.out()),
-                                    "Axis": time}
+    return "REVERSE_SUBSEQUENCES", {"InputTensor": Tensor(x), "SequenceLengthsTensor": Tensor(n.in_(1), sizes),
+                                    "OutputTensor": Tensor(n.out()), "Axis": time}
 
 
 def eye(n):
@@ -625,12 +662,14 @@ def triangle(n):
         raise Skip("an empty tensor")
     limit = 2**31 - 1
     begin, end = (-limit - 1, k) if n.attr("upper", 1) else (min(k + 1, limit), limit)
-    return "DIAGONAL_MATRIX1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()), "ValueDataType": NAMES[x.dtype],
+    return "DIAGONAL_MATRIX1", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out()),
+                                "ValueDataType": NAMES[x.dtype],
                                 "Value": number(0, x.dtype), "DiagonalFillBegin": begin, "DiagonalFillEnd": end}
 
 
 def max_unpool(n):
-    return "MAX_UNPOOLING", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)), "OutputTensor": Tensor(n.out())}
+    return "MAX_UNPOOLING", {"InputTensor": Tensor(n.in_(0)), "IndicesTensor": Tensor(n.in_(1)),
+                             "OutputTensor": Tensor(n.out())}
 
 
 def nonzero(n):
@@ -666,7 +705,8 @@ def quantize(name):
         axis = n.attr("axis", 1) % x.ndim if x.ndim else None
         if n.attr("block_size", 0) or has_halves(x) or has_halves(n.out()):
             return quantize_blocks(name.replace("ELEMENT_WISE_", "").replace("_LINEAR", ""), n, axis)
-        fields = {"InputTensor": Tensor(x), "ScaleTensor": scalar_like(n.in_(1), sizes, axis), "OutputTensor": Tensor(n.out())}
+        fields = {"InputTensor": Tensor(x), "ScaleTensor": scalar_like(n.in_(1), sizes, axis),
+                  "OutputTensor": Tensor(n.out())}
         if n.in_(2) is not None:
             fields["ZeroPointTensor"] = scalar_like(n.in_(2), sizes, axis)
         return name, fields
@@ -676,7 +716,8 @@ def quantize(name):
 
 def dynamic_quantize(n):
     x = n.in_(0)
-    return "DYNAMIC_QUANTIZE_LINEAR", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(0)), "OutputScaleTensor": lifted(n.out(1), x.ndim),
+    return "DYNAMIC_QUANTIZE_LINEAR", {"InputTensor": Tensor(x), "OutputTensor": Tensor(n.out(0)),
+                                       "OutputScaleTensor": lifted(n.out(1), x.ndim),
                                        "OutputZeroPointTensor": lifted(n.out(2), x.ndim)}
 
 
@@ -692,8 +733,10 @@ def recurrent(name, gates, activations, more):
         direction = n.attr("direction", "forward").upper().replace("REVERSE", "BACKWARD")
         count = 2 if direction == "BIDIRECTIONAL" else 1
         tensor = lambda i: None if n.in_(i) is None else lifted(n.in_(i), 4)
-        fields = {"InputTensor": tensor(0), "WeightTensor": tensor(1), "RecurrenceTensor": tensor(2), "BiasTensor": tensor(3),
-                  "SequenceLengthsTensor": None if n.in_(4) is None else lifted(n.in_(4).astype("uint32"), 4), "HiddenInitTensor": tensor(5), "Direction": direction,
+        fields = {"InputTensor": tensor(0), "WeightTensor": tensor(1), "RecurrenceTensor": tensor(2),
+                  "BiasTensor": tensor(3),
+                  "SequenceLengthsTensor": None if n.in_(4) is None else lifted(n.in_(4).astype("uint32"), 4),
+                  "HiddenInitTensor": tensor(5), "Direction": direction,
                   "ActivationDescs": [{"Type": a} for a in activations] * count}
         for i, field in enumerate(("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")):
             if n.out(i) is not None:
@@ -706,8 +749,8 @@ def recurrent(name, gates, activations, more):
 
 # --- attention -------------------------------------------------------------------------------------------------------
 def by_head(array, heads):
-    """{batch, heads, sequence, size} as {batch * heads, sequence, size}: such an array lies in memory head by head, which
-    a hidden size of all heads cannot say.  Heads that share keys are one longer sequence."""
+    """{batch, heads, sequence, size} as {batch * heads, sequence, size}: such an array lies in memory head by head,
+    which a hidden size of all heads cannot say.  Heads that share keys are one longer sequence."""
     return array.reshape(array.shape[0] * heads, -1, array.shape[3])
 
 
@@ -719,7 +762,8 @@ def attention_mask(n, shape):
         none = False if mask.dtype == bool else -np.inf
         mask = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, keys - mask.shape[-1])], constant_values=none)
     there = n.in_(6)
-    before = np.array(0 if n.in_(4) is None else n.in_(4).shape[2]) if there is None else there.reshape(-1, 1, 1, 1) - queries
+    before = np.array(0 if n.in_(4) is None else n.in_(4).shape[2]) if there is None else there.reshape(-1, 1, 1,
+                                                                                                        1) - queries
     behind = before + np.arange(queries).reshape(-1, 1) - np.arange(keys)  # how far a key is behind the query
     left, right = n.attr("left_window_size", -1), n.attr("right_window_size", -1)
     allowed = [behind >= 0] if n.attr("is_causal", 0) else []
@@ -767,52 +811,81 @@ def attention(n):
 
 TABLE = {
     "Abs": unary("ELEMENT_WISE_ABS"), "Acos": unary("ELEMENT_WISE_ACOS"), "Acosh": unary("ELEMENT_WISE_ACOSH"),
-    "Add": binary("ELEMENT_WISE_ADD"), "And": binary("ELEMENT_WISE_LOGICAL_AND"), "ArgMax": arg("ARGMAX"), "ArgMin": arg("ARGMIN"),
+    "Add": binary("ELEMENT_WISE_ADD"), "And": binary("ELEMENT_WISE_LOGICAL_AND"), "ArgMax": arg("ARGMAX"),
+         "ArgMin": arg("ARGMIN"),
     "Asin": unary("ELEMENT_WISE_ASIN"), "Asinh": unary("ELEMENT_WISE_ASINH"), "Atan": unary("ELEMENT_WISE_ATAN"),
-    "Atanh": unary("ELEMENT_WISE_ATANH"), "Attention": attention, "AveragePool": pooling("AVERAGE_POOLING1", IncludePadding=lambda n: bool(n.attr("count_include_pad", 0))),
+    "Atanh": unary("ELEMENT_WISE_ATANH"), "Attention": attention,
+         "AveragePool": pooling("AVERAGE_POOLING1", IncludePadding=lambda n: bool(n.attr("count_include_pad", 0))),
     "BatchNormalization": batch_normalization, "BitShift": shift, "BitwiseAnd": binary("ELEMENT_WISE_BIT_AND"),
-    "BitwiseNot": unary("ELEMENT_WISE_BIT_NOT"), "BitwiseOr": binary("ELEMENT_WISE_BIT_OR"), "BitwiseXor": binary("ELEMENT_WISE_BIT_XOR"),
-    "Cast": cast, "Ceil": unary("ELEMENT_WISE_CEIL"), "Celu": unary("ACTIVATION_CELU", Alpha=("alpha", 1.0)), "Clip": clip,
-    "Col2Im": fold, "Concat": concat, "Conv": convolution, "ConvInteger": convolution_integer, "ConvTranspose": transposed_convolution,
-    "Cos": unary("ELEMENT_WISE_COS"), "Cosh": unary("ELEMENT_WISE_COSH"), "CumProd": cumulative("CUMULATIVE_PRODUCT", "HasExclusiveProduct"),
+    "BitwiseNot": unary("ELEMENT_WISE_BIT_NOT"), "BitwiseOr": binary("ELEMENT_WISE_BIT_OR"),
+         "BitwiseXor": binary("ELEMENT_WISE_BIT_XOR"),
+    "Cast": cast, "Ceil": unary("ELEMENT_WISE_CEIL"), "Celu": unary("ACTIVATION_CELU", Alpha=("alpha", 1.0)),
+         "Clip": clip,
+    "Col2Im": fold, "Concat": concat, "Conv": convolution, "ConvInteger": convolution_integer,
+         "ConvTranspose": transposed_convolution,
+    "Cos": unary("ELEMENT_WISE_COS"), "Cosh": unary("ELEMENT_WISE_COSH"),
+         "CumProd": cumulative("CUMULATIVE_PRODUCT", "HasExclusiveProduct"),
     "CumSum": cumulative("CUMULATIVE_SUMMATION", "HasExclusiveSum"), "DepthToSpace": blocks("DEPTH_TO_SPACE1"),
     "DequantizeLinear": quantize("ELEMENT_WISE_DEQUANTIZE_LINEAR"), "Div": binary("ELEMENT_WISE_DIVIDE"),
     "DynamicQuantizeLinear": dynamic_quantize, "Elu": unary("ACTIVATION_ELU", Alpha=("alpha", 1.0)),
-    "Equal": binary("ELEMENT_WISE_LOGICAL_EQUALS"), "Erf": unary("ELEMENT_WISE_ERF"), "Exp": unary("ELEMENT_WISE_EXP"), "Expand": expand,
-    "EyeLike": eye, "Flatten": same_bytes, "Floor": unary("ELEMENT_WISE_FLOOR"), "Gather": gather, "GatherElements": gather_elements,
-    "GatherND": gather_nd, "Gelu": gelu, "Gemm": gemm, "GlobalAveragePool": pooling("AVERAGE_POOLING1", True, IncludePadding=False),
+    "Equal": binary("ELEMENT_WISE_LOGICAL_EQUALS"), "Erf": unary("ELEMENT_WISE_ERF"), "Exp": unary("ELEMENT_WISE_EXP"),
+         "Expand": expand,
+    "EyeLike": eye, "Flatten": same_bytes, "Floor": unary("ELEMENT_WISE_FLOOR"), "Gather": gather,
+         "GatherElements": gather_elements,
+    "GatherND": gather_nd, "Gelu": gelu, "Gemm": gemm,
+         "GlobalAveragePool": pooling("AVERAGE_POOLING1", True, IncludePadding=False),
     "GlobalMaxPool": pooling("MAX_POOLING2", True), "Greater": binary("ELEMENT_WISE_LOGICAL_GREATER_THAN"),
     "GreaterOrEqual": binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
-    "GRU": recurrent("GRU", 3, ["ACTIVATION_SIGMOID", "ACTIVATION_TANH"], lambda n, t: {"LinearBeforeReset": bool(n.attr("linear_before_reset", 0))}),
-    "Hardmax": softmax("ACTIVATION_HARDMAX1"), "HardSigmoid": unary("ACTIVATION_HARD_SIGMOID", Alpha=("alpha", 0.2), Beta=("beta", 0.5)),
+    "GRU": recurrent("GRU", 3, ["ACTIVATION_SIGMOID", "ACTIVATION_TANH"], lambda n,
+                     t: {"LinearBeforeReset": bool(n.attr("linear_before_reset", 0))}),
+    "Hardmax": softmax("ACTIVATION_HARDMAX1"),
+         "HardSigmoid": unary("ACTIVATION_HARD_SIGMOID", Alpha=("alpha", 0.2), Beta=("beta", 0.5)),
     "HardSwish": unary("ACTIVATION_HARD_SWISH", Alpha=1 / 6, Beta=0.5), "Identity": same_bytes,
     "InstanceNormalization": mean_variance(None, True), "IsInf": infinite, "IsNaN": unary("ELEMENT_WISE_IS_NAN"),
     "LayerNormalization": layer_normalization, "LeakyRelu": unary("ACTIVATION_LEAKY_RELU", Alpha=("alpha", 0.01)),
     "Less": binary("ELEMENT_WISE_LOGICAL_LESS_THAN"), "LessOrEqual": binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL"),
-    "Log": unary("ELEMENT_WISE_LOG"), "LogSoftmax": softmax("ACTIVATION_LOG_SOFTMAX1"), "LpNormalization": lp_normalization,
+    "Log": unary("ELEMENT_WISE_LOG"), "LogSoftmax": softmax("ACTIVATION_LOG_SOFTMAX1"),
+         "LpNormalization": lp_normalization,
     "LpPool": pooling("LP_POOLING1", P=lambda n: n.attr("p", 2)), "LRN": local_response,
     "LSTM": recurrent("LSTM", 4, ["ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"],
-                      lambda n, t: {"CellMemInitTensor": t(6), "PeepholeTensor": t(7), "ClipThreshold": 0.0, "UseClipThreshold": False,
-                                    "CoupleInputForget": bool(n.attr("input_forget", 0))}),
-    "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": binary("ELEMENT_WISE_MAX"), "MaxPool": pooling("MAX_POOLING2"),
-    "MaxUnpool": max_unpool, "Mean": binary("ELEMENT_WISE_MEAN"), "MeanVarianceNormalization": mean_variance([0, 2, 3], False),
-    "Min": binary("ELEMENT_WISE_MIN"), "Mod": modulus, "Mul": binary("ELEMENT_WISE_MULTIPLY"), "Neg": unary("ELEMENT_WISE_NEGATE"),
-    "NonZero": nonzero, "Not": unary("ELEMENT_WISE_LOGICAL_NOT"), "OneHot": one_hot, "Or": binary("ELEMENT_WISE_LOGICAL_OR"), "Pad": pad,
-    "Pow": power, "PRelu": binary("ACTIVATION_PARAMETERIZED_RELU", "InputTensor", "SlopeTensor"), "QLinearConv": qlinear_convolution,
-    "QLinearMatMul": qlinear_matmul, "QuantizeLinear": quantize("ELEMENT_WISE_QUANTIZE_LINEAR"), "Reciprocal": unary("ELEMENT_WISE_RECIP"),
-    "ReduceL1": reduce("L1"), "ReduceL2": reduce("L2"), "ReduceLogSum": reduce("LOG_SUM"), "ReduceLogSumExp": reduce("LOG_SUM_EXP"),
-    "ReduceMax": reduce("MAX"), "ReduceMean": reduce("AVERAGE"), "ReduceMin": reduce("MIN"), "ReduceProd": reduce("MULTIPLY"),
-    "ReduceSum": reduce("SUM"), "ReduceSumSquare": reduce("SUM_SQUARE"), "Relu": unary("ACTIVATION_RELU"), "Reshape": same_bytes,
-    "Resize": resize, "ReverseSequence": reverse_sequence, "RoiAlign": roi_align,
-    "RNN": recurrent("RNN", 1, ["ACTIVATION_TANH"], lambda n, t: {}), "Round": unary("ELEMENT_WISE_ROUND", RoundingMode="HALVES_TO_NEAREST_EVEN"),
+                      lambda n,
+                      t: {"CellMemInitTensor": t(6), "PeepholeTensor": t(7), "ClipThreshold": 0.0,
+                          "UseClipThreshold": False, "CoupleInputForget": bool(n.attr("input_forget", 0))}),
+    "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": binary("ELEMENT_WISE_MAX"),
+         "MaxPool": pooling("MAX_POOLING2"),
+    "MaxUnpool": max_unpool, "Mean": binary("ELEMENT_WISE_MEAN"),
+         "MeanVarianceNormalization": mean_variance([0, 2, 3], False),
+    "Min": binary("ELEMENT_WISE_MIN"), "Mod": modulus, "Mul": binary("ELEMENT_WISE_MULTIPLY"),
+         "Neg": unary("ELEMENT_WISE_NEGATE"),
+    "NonZero": nonzero, "Not": unary("ELEMENT_WISE_LOGICAL_NOT"), "OneHot": one_hot,
+         "Or": binary("ELEMENT_WISE_LOGICAL_OR"), "Pad": pad,
+    "Pow": power, "PRelu": binary("ACTIVATION_PARAMETERIZED_RELU", "InputTensor", "SlopeTensor"),
+         "QLinearConv": qlinear_convolution,
+    "QLinearMatMul": qlinear_matmul, "QuantizeLinear": quantize("ELEMENT_WISE_QUANTIZE_LINEAR"),
+         "Reciprocal": unary("ELEMENT_WISE_RECIP"),
+    "ReduceL1": reduce("L1"), "ReduceL2": reduce("L2"), "ReduceLogSum": reduce("LOG_SUM"),
+         "ReduceLogSumExp": reduce("LOG_SUM_EXP"),
+    "ReduceMax": reduce("MAX"), "ReduceMean": reduce("AVERAGE"), "ReduceMin": reduce("MIN"),
+         "ReduceProd": reduce("MULTIPLY"),
+    "ReduceSum": reduce("SUM"), "ReduceSumSquare": reduce("SUM_SQUARE"), "Relu": unary("ACTIVATION_RELU"),
+         "Reshape": same_bytes, "Resize": resize, "ReverseSequence": reverse_sequence, "RoiAlign": roi_align,
+    "RNN": recurrent("RNN", 1, ["ACTIVATION_TANH"], lambda n, t: {}),
+         "Round": unary("ELEMENT_WISE_ROUND", RoundingMode="HALVES_TO_NEAREST_EVEN"),
     "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
-    "Selu": unary("ACTIVATION_SCALED_ELU", Alpha=("alpha", 1.67326319217681884765625), Gamma=("gamma", 1.05070102214813232421875)),
-    "Shrink": unary("ACTIVATION_SHRINK", Bias=("bias", 0.0), Threshold=("lambd", 0.5)), "Sigmoid": unary("ACTIVATION_SIGMOID"),
-    "Sign": unary("ELEMENT_WISE_SIGN"), "Sin": unary("ELEMENT_WISE_SIN"), "Sinh": unary("ELEMENT_WISE_SINH"), "Slice": slice_,
-    "Softmax": softmax("ACTIVATION_SOFTMAX1"), "Softplus": unary("ACTIVATION_SOFTPLUS", Steepness=1.0), "Softsign": unary("ACTIVATION_SOFTSIGN"),
-    "SpaceToDepth": blocks("SPACE_TO_DEPTH1"), "Split": split, "Sqrt": unary("ELEMENT_WISE_SQRT"), "Squeeze": same_bytes,
-    "Sub": binary("ELEMENT_WISE_SUBTRACT"), "Sum": binary("ELEMENT_WISE_ADD"), "Swish": unary("ACTIVATION_SWISH", SigmoidInputScale=("alpha", 1.0)),
-    "Tan": unary("ELEMENT_WISE_TAN"), "Tanh": unary("ELEMENT_WISE_TANH"), "ThresholdedRelu": unary("ACTIVATION_THRESHOLDED_RELU", Alpha=("alpha", 1.0)),
-    "Tile": tile, "TopK": top_k, "Transpose": transpose, "Trilu": triangle, "Unsqueeze": same_bytes, "Upsample": upsample, "Where": where,
-    "Xor": binary("ELEMENT_WISE_LOGICAL_XOR"),
+    "Selu": unary("ACTIVATION_SCALED_ELU", Alpha=("alpha", 1.67326319217681884765625),
+                  Gamma=("gamma", 1.05070102214813232421875)),
+    "Shrink": unary("ACTIVATION_SHRINK", Bias=("bias", 0.0), Threshold=("lambd", 0.5)),
+         "Sigmoid": unary("ACTIVATION_SIGMOID"),
+    "Sign": unary("ELEMENT_WISE_SIGN"), "Sin": unary("ELEMENT_WISE_SIN"), "Sinh": unary("ELEMENT_WISE_SINH"),
+         "Slice": slice_,
+    "Softmax": softmax("ACTIVATION_SOFTMAX1"), "Softplus": unary("ACTIVATION_SOFTPLUS", Steepness=1.0),
+         "Softsign": unary("ACTIVATION_SOFTSIGN"),
+    "SpaceToDepth": blocks("SPACE_TO_DEPTH1"), "Split": split, "Sqrt": unary("ELEMENT_WISE_SQRT"),
+         "Squeeze": same_bytes,
+    "Sub": binary("ELEMENT_WISE_SUBTRACT"), "Sum": binary("ELEMENT_WISE_ADD"),
+         "Swish": unary("ACTIVATION_SWISH", SigmoidInputScale=("alpha", 1.0)),
+    "Tan": unary("ELEMENT_WISE_TAN"), "Tanh": unary("ELEMENT_WISE_TANH"),
+         "ThresholdedRelu": unary("ACTIVATION_THRESHOLDED_RELU", Alpha=("alpha", 1.0)),
+    "Tile": tile, "TopK": top_k, "Transpose": transpose, "Trilu": triangle, "Unsqueeze": same_bytes,
+         "Upsample": upsample, "Where": where, "Xor": binary("ELEMENT_WISE_LOGICAL_XOR"),
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""models.py - the ONNX project's node tests as models: each model.onnx with its inputs goes through `opjit run`, and the
-outputs are compared with those that the test has.
+"""models.py - the ONNX project's node tests as models: each model.onnx with its inputs goes through `opjit run`, and
+the outputs are compared with those that the test has.
 
     models.py OPJIT FOLDER [TEXT]     FOLDER: .../data/node (Debian: libonnx-testdata); TEXT: tests whose names have it
 
@@ -20,7 +20,8 @@ from onnx import numpy_helper
 
 # What opjit says of cases that cannot be expressed.
 EXPECTED = (
-    "there is no such operator", "no rounds", "meant for", "is not taken", "are not taken", "strings", "sequences", "known at run time only",
+    "there is no such operator", "no rounds", "meant for", "is not taken", "are not taken", "strings", "sequences",
+            "known at run time only",
     "is known when", "not made", "without elements", "different in each run", "size", "training", "no tensor",
     "loop", "optional", "image", "dimensions", "opset", "that is counted", "by columns", "no such choice", "axes",
     "scale", "parts", "must be", "k ", "none is taken", "not in this build",
@@ -52,7 +53,8 @@ def wrong(got, want, exact):
     else:
         tolerance = 4e-3 if want.dtype == np.float16 else 1e-3
         with np.errstate(invalid="ignore"):
-            differ = ~np.isclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance / 10, equal_nan=True)
+            differ = ~np.isclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance / 10,
+                                 equal_nan=True)
     return f"{int(differ.sum())} of {differ.size} elements" if differ.any() else None
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nodes.py OPJIT [NAME...] - runs the node tests of the ONNX package through `opjit run` and compares the results within
-the package's own tolerance: every case of an operator that mapping.py knows and opjit has, or those whose names contain
-a NAME.  Exits with 77 where the package is missing.  --list also prints what is skipped and why."""
+"""nodes.py OPJIT [NAME...] - runs the node tests of the ONNX package through `opjit run` and compares the results
+within the package's own tolerance: every case of an operator that mapping.py knows and opjit has, or those whose names
+contain a NAME.  Exits with 77 where the package is missing.  --list also prints what is skipped and why."""
 import collections
 import json
 import os
@@ -25,7 +25,8 @@ import mapping  # beside this file
 
 
 def arrays(values):
-    """None for what is left out or is no tensor of numbers.  Of the types that NumPy lacks, those of 4 bits are numbers."""
+    """None for what is left out or is no tensor of numbers.  Of the types that NumPy lacks, those of 4 bits are
+    numbers."""
     halves = (TensorProto.UINT4, TensorProto.INT4)
     values = [numpy_helper.to_array(v) if isinstance(v, TensorProto) and v.data_type in halves else v for v in values]
     return [np.array(v) if isinstance(v, (np.ndarray, np.generic, int, float)) else None for v in values]
@@ -61,12 +62,15 @@ def model_of(operator, fields, node, folder):
 
     def bind(tensor, name):
         for i, array in enumerate(node.outputs):
-            if tensor.array is array or (array is not None and tensor.array.base is not None and np.shares_memory(tensor.array, array)):
+            if tensor.array is array or (array is not None and tensor.array.base is not None
+                                         and np.shares_memory(tensor.array, array)):
                 resources[f"o{i}"] = {"initialValues": "deferred"}
                 sizes = [(array.size + 1) // 2] if mapping.has_halves(array) else tensor.sizes
-                commands.append({"type": "writeFile", "resource": f"o{i}", "targetPath": f"o{i}.npy", "dimensions": sizes})
+                commands.append({"type": "writeFile", "resource": f"o{i}", "targetPath": f"o{i}.npy",
+                                 "dimensions": sizes})
                 return f"o{i}"
-        array = mapping.packed_halves(tensor.array) if mapping.has_halves(tensor.array) else np.ascontiguousarray(tensor.array)
+        halves = mapping.has_halves(tensor.array)
+        array = mapping.packed_halves(tensor.array) if halves else np.ascontiguousarray(tensor.array)
         np.save(os.path.join(folder, name + ".npy"), array.view(np.uint8) if array.dtype == bool else array)
         resources[name] = {"initialValues": {"sourcePath": name + ".npy"}}
         return name
@@ -80,7 +84,8 @@ def model_of(operator, fields, node, folder):
         else:
             desc[field] = value
     dispatch = {"type": "dispatch", "dispatchable": "node", "bindings": bindings}
-    return {"resources": resources, "dispatchables": {"node": {"type": operator, "desc": desc}}, "commands": [dispatch] + commands}
+    return {"resources": resources, "dispatchables": {"node": {"type": operator, "desc": desc}},
+            "commands": [dispatch] + commands}
 
 
 def run_case(opjit, known, case, inputs, outputs):
@@ -108,14 +113,16 @@ def run_case(opjit, known, case, inputs, outputs):
             if mapping.has_halves(want):
                 got, want = mapping.unpacked_halves(got, want), want.astype(np.int8)
             got = got.reshape(want.shape)
-            np.testing.assert_allclose(got.astype(want.dtype), want, rtol=case.rtol, atol=case.atol, err_msg=f"output {i}")
+            np.testing.assert_allclose(got.astype(want.dtype), want, rtol=case.rtol, atol=case.atol,
+                                       err_msg=f"output {i}")
 
 
 def main(arguments):
     listing = "--list" in arguments
     arguments = [a for a in arguments if a != "--list"]
     opjit, names = arguments[0], arguments[1:]
-    known = set(line.split()[0] for line in subprocess.run([opjit, "ops"], capture_output=True, text=True, check=True).stdout.splitlines())
+    known = set(line.split()[0] for line in subprocess.run([opjit, "ops"], capture_output=True, text=True,
+                                                           check=True).stdout.splitlines())
     warnings.simplefilter("ignore")
     np.random.seed(0)
     passed, skipped, failed = collections.Counter(), collections.Counter(), []
@@ -136,7 +143,8 @@ def main(arguments):
                 print(f"FAILED {case.name}: {str(wrong).strip()}")
     for why, count in skipped.most_common(None if listing else 8):
         print(f"skipped {count}: {why}")
-    print(f"onnx {onnx.__version__}: {sum(passed.values())} cases of {len(passed)} operators passed, {len(failed)} failed, {sum(skipped.values())} skipped")
+    print(f"onnx {onnx.__version__}: {sum(passed.values())} cases of {len(passed)} operators passed, "
+          f"{len(failed)} failed, {sum(skipped.values())} skipped")
     return 1 if failed or not passed else 0
 
 

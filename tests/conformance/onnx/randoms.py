@@ -16,20 +16,21 @@ node = helper.make_node
 NODES = [
     node("RandomNormalLike", ["x"], ["a"]), node("RandomNormalLike", ["x"], ["b"], mean=3.0, scale=0.5),
     node("RandomUniform", [], ["c"], shape=[50, 400], low=-1.0, high=3.0),
-    node("RandomUniformLike", ["x"], ["d"], dtype=TensorProto.FLOAT16), node("Bernoulli", ["p"], ["e"], dtype=TensorProto.BOOL),
+    node("RandomUniformLike", ["x"], ["d"], dtype=TensorProto.FLOAT16),
+         node("Bernoulli", ["p"], ["e"], dtype=TensorProto.BOOL),
     node("RandomNormal", [], ["f"], shape=[3, 5], seed=1.0), node("RandomNormalLike", ["x"], ["g"], seed=1.0),
 ]
 # Output: type, sizes, average, spread, least, most.
 WANTED = {
     "a": ("f4", (100, 200), 0, 1, -9, 9), "b": ("f4", (100, 200), 3, 0.5, -1.5, 7.5),
     "c": ("f4", (50, 400), 1, 4 / 12**0.5, -1, 3), "d": ("f2", (100, 200), 0.5, 1 / 12**0.5, 0, 1),
-    "e": ("u1", (100, 200), 0.25, 0.1875**0.5, 0, 1), "f": ("f4", (3, 5), 0, 1, -9, 9), "g": ("f4", (100, 200), 0, 1, -9, 9),
-}
+    "e": ("u1", (100, 200), 0.25, 0.1875**0.5, 0, 1), "f": ("f4", (3, 5), 0, 1, -9, 9),
+          "g": ("f4", (100, 200), 0, 1, -9, 9), }
 
 
 def run(opjit, place, *options):
-    subprocess.run([opjit, "run", place + "/model.onnx", "--input", f"x={place}/x.npy", "--input", f"p={place}/p.npy", "--no-cache",
-                    "--output-dir", place + "/out", *options], check=True)
+    subprocess.run([opjit, "run", place + "/model.onnx", "--input", f"x={place}/x.npy", "--input", f"p={place}/p.npy",
+                    "--no-cache", "--output-dir", place + "/out", *options], check=True)
     return {name: np.load(f"{place}/out/{name}.npy") for name in WANTED}
 
 

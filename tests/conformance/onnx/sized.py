@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sized.py - models whose sizes depend on what a call brings: predicted lengths, boxes that are left, loops that end when
-their values say so.  `opjit run` computes what has to be known from the files that it is given; the outputs are compared
-with those of onnxruntime.
+"""sized.py - models whose sizes depend on what a call brings: predicted lengths, boxes that are left, loops that end
+when their values say so.  `opjit run` computes what has to be known from the files that it is given; the outputs are
+compared with those of onnxruntime.
 
     sized.py OPJIT [TEXT]     TEXT: cases whose names have it"""
 import os
@@ -21,8 +21,10 @@ from made import CASES, case, compare, floats, integers, node, scalar, value  # 
 def predicted():
     """Each of 24 letters lasts as long as a product says; its features are repeated for that long."""
     lengths = [
-        node("MatMul", ["x", "w"], ["m"]), node("Exp", ["m"], ["e"]), node("ReduceSum", ["e", "last"], ["s"], keepdims=0),
-        node("Round", ["s"], ["r"]), node("Cast", ["r"], ["n"], to=TensorProto.INT64), node("CumSum", ["n", "zero"], ["ends"]),
+        node("MatMul", ["x", "w"], ["m"]), node("Exp", ["m"], ["e"]),
+               node("ReduceSum", ["e", "last"], ["s"], keepdims=0),
+        node("Round", ["s"], ["r"]), node("Cast", ["r"], ["n"], to=TensorProto.INT64),
+               node("CumSum", ["n", "zero"], ["ends"]),
         node("ReduceMax", ["ends"], ["all"], keepdims=0), node("Range", ["zero", "all", "one"], ["places"]),
         node("Unsqueeze", ["ends", "last"], ["column"]), node("Less", ["places", "column"], ["before"]),
         node("Cast", ["before"], ["b"], to=TensorProto.FLOAT),
@@ -38,9 +40,11 @@ def chosen():
     half = {"half": scalar(0.5)}
     case("NonZero", places, {"x": floats(9, 20)}, half, ("y", "n"))
     case("NonZero of none", places, {"x": np.zeros((9, 20), "f4")}, half, ("y", "n"))
-    case("Compress", [node("Less", ["x", "zero"], ["c"]), node("Compress", ["x", "c"], ["y"], axis=0)], {"x": floats(100)},
-         {"zero": scalar(0)})
-    case("TopK", [node("ReduceSum", ["c"], ["s"], keepdims=0), node("Reshape", ["s", "one"], ["k"]), node("TopK", ["x", "k"], ["y", "i"], axis=0)],
+    case("Compress", [node("Less", ["x", "zero"], ["c"]), node("Compress", ["x", "c"], ["y"], axis=0)],
+         {"x": floats(100)}, {"zero": scalar(0)})
+    case("TopK",
+         [node("ReduceSum", ["c"], ["s"], keepdims=0), node("Reshape", ["s", "one"], ["k"]),
+          node("TopK", ["x", "k"], ["y", "i"], axis=0)],
          {"x": floats(100), "c": np.ones((1, 70), "i8")},
          {"one": scalar([1], "i8")}, outputs=("y", "i"))
     picked = [node("Sigmoid", ["x"], ["s"]), node("Relu", ["b"], ["r"]),
@@ -52,19 +56,22 @@ def chosen():
     numbers = {"most": scalar(5, "i8"), "overlap": scalar(0.4), "two": scalar([2], "i8"), "three": scalar([3], "i8"),
                "one": scalar([1], "i8"), "zero": scalar([0], "i8")}
     for name, least in (("", 0.5), (" of none", 2.0)):
-        case("NonMaxSuppression" + name, picked, {"x": floats(1, 3, 50), "b": boxes}, {**numbers, "least": scalar(least)},
-             ("y", "i"))
+        case("NonMaxSuppression" + name, picked, {"x": floats(1, 3, 50), "b": boxes},
+             {**numbers, "least": scalar(least)}, ("y", "i"))
 
 
 def repeated():
     body = helper.make_graph(
-        [node("Add", ["v", "v"], ["w"]), node("ReduceSum", ["w"], ["s"], keepdims=0), node("Less", ["s", "limit"], ["on"]),
-         node("Identity", ["w"], ["shown"])], "body",
-        [value("round", TensorProto.INT64, []), value("before", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, [70])],
-        [value("on", TensorProto.BOOL, []), value("w", TensorProto.FLOAT, [70]), value("shown", TensorProto.FLOAT, [70])])
-    case("Loop", [node("Loop", ["", "yes", "x"], ["y", "all"], body=body)], {"x": np.abs(floats(70)), "limit": scalar(900)},
-         {"yes": scalar(True, "?")}, ("y", "all"))
-    branches = [helper.make_graph([node("Slice", ["x", "from", "to"], [name])], name, [], [value(name, TensorProto.FLOAT, None)],
+        [node("Add", ["v", "v"], ["w"]), node("ReduceSum", ["w"], ["s"], keepdims=0),
+         node("Less", ["s", "limit"], ["on"]), node("Identity", ["w"], ["shown"])], "body",
+        [value("round", TensorProto.INT64, []), value("before", TensorProto.BOOL, []),
+         value("v", TensorProto.FLOAT, [70])],
+        [value("on", TensorProto.BOOL, []), value("w", TensorProto.FLOAT, [70]),
+         value("shown", TensorProto.FLOAT, [70])])
+    case("Loop", [node("Loop", ["", "yes", "x"], ["y", "all"], body=body)],
+         {"x": np.abs(floats(70)), "limit": scalar(900)}, {"yes": scalar(True, "?")}, ("y", "all"))
+    branches = [helper.make_graph([node("Slice", ["x", "from", "to"], [name])], name, [],
+                                  [value(name, TensorProto.FLOAT, None)],
                                   [helper.make_tensor("to", TensorProto.INT64, [1], [to])])
                 for name, to in (("few", 3), ("many", 60))]
     case("If", [node("ReduceSum", ["x"], ["s"], keepdims=0), node("Less", ["s", "zero"], ["c"]),
@@ -80,7 +87,8 @@ def refused(opjit):
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
         np.save(place + "/x.npy", np.ones(70, "f4"))
-        done = subprocess.run([opjit, "compile", place + "/model.onnx", "--input", f"x={place}/x.npy", "-o", place + "/out"],
+        done = subprocess.run([opjit, "compile", place + "/model.onnx", "--input", f"x={place}/x.npy", "-o",
+                               place + "/out"],
                               capture_output=True, text=True)
     said = "node 0 (NonZero): input 0 (\"x\") depends on values that are known at run time only"
     return None if done.returncode == 1 and said in done.stderr else done.stderr
