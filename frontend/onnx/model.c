@@ -4,7 +4,9 @@
 
 enum { OPSET_MOST = 26 }; /* newest version of the default domain's operators that was read for this */
 
-static const rt_struct options_struct = { "opjit_model_options", { RT_SIZE_TO(opjit_model_options, folder), RT_SIZE_TO(opjit_model_options, computing) } };
+static const rt_struct options_struct = {
+    "opjit_model_options", { RT_SIZE_TO(opjit_model_options, folder), RT_SIZE_TO(opjit_model_options, computing) }
+};
 RT_STRUCT_ENDS_WITH(opjit_model_options, computing);
 static const rt_struct port_struct = { "opjit_model_port", { RT_SIZE_TO(opjit_model_port, reserved) } };
 RT_STRUCT_ENDS_WITH(opjit_model_port, reserved);

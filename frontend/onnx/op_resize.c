@@ -32,8 +32,8 @@ typedef struct resize {
 
 /* --- one axis ----------------------------------------------------------------------------------------------------- */
 
-/* Where result i lies in the input, by the rule; in FLOAT32, as ONNX Runtime computes it, so that places halfway between
- * two elements, and on one, are the same. */
+/* Where result i lies in the input, by the rule; in FLOAT32, as ONNX Runtime computes it, so that places halfway
+ * between two elements, and on one, are the same. */
 static float place_by_rule(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
 {
     const float scale = (float)r->scales[axis], out = (float)r->sizes[axis], x = (float)i, size = (float)in;

@@ -363,7 +363,8 @@ opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
     return give_window(m, c, 1, at, ONNX_INT64, &w);
 }
 
-/* Sizes that elements were pooled from, as the window says, in *dims; pads: zeros behind them that a given shape has. */
+/* Sizes that elements were pooled from, as the window says, in *dims; pads: zeros behind them that a given shape
+ * has. */
 static opjit_status unpooled_sizes(onnx_import *m, const onnx_call *c, uint64_t *dims, uint32_t *pads)
 {
     const onnx_value *const x = c->inputs[0];

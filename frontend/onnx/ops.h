@@ -15,8 +15,8 @@
 opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers);
 /* A permutation of the tensor's dimensions. */
 opjit_tensor opjit_onnx_transpose_tensor(onnx_import *m, opjit_tensor x, uint32_t rank, const uint32_t *axes);
-/* op_rotary.c: rows of a table of cosines or sines that an input is, {batch or 1, rows, 1, half}: those at the positions
- * that another input says, or at all of them from the one number on that it is. */
+/* op_rotary.c: rows of a table of cosines or sines that an input is, {batch or 1, rows, 1, half}: those at the
+ * positions that another input says, or at all of them from the one number on that it is. */
 opjit_tensor opjit_onnx_angles(onnx_import *m, const onnx_call *c, uint32_t table, uint32_t positions, uint64_t batch,
                                uint64_t rows, uint64_t half);
 /* {batch, rows, heads, width}, the sizes in dims: `half` pairs of elements are turned by angles, the rest stays. */

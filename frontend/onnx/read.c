@@ -104,7 +104,9 @@ static opjit_status read_tensor(const reading *r, wire_bytes message, onnx_tenso
             t->elements > RT_TENSOR_BYTES_MAX)
             return damaged(r, "a tensor of more elements than memory has");
     /* All elements in one field of fixed size are what raw ones would be. */
-    const uint32_t fixed = t->type == ONNX_FLOAT && t->field == 4 ? 4 : t->type == ONNX_DOUBLE && t->field == 10 ? 8 : 0;
+    const uint32_t fixed = t->type == ONNX_FLOAT && t->field == 4     ? 4
+                           : t->type == ONNX_DOUBLE && t->field == 10 ? 8
+                                                                      : 0;
     if (t->raw.data == NULL && fixed != 0 && t->typed == t->elements && t->packed.size == t->elements * fixed)
         t->raw = t->packed;
     return OPJIT_OK;
