@@ -69,8 +69,8 @@ static void find_loops(dx_func *f)
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */
 
-/* Whether the instruction, and what it reads, is no vector that is larger than any register: tables of lanes have places
- * for one. */
+/* Whether the instruction, and what it reads, is no vector that is larger than any register: tables of lanes have
+ * places for one. */
 static bool fits(dx_func *f, LLVMValueRef v)
 {
     enum { MOST = 64 }; /* lanes, bytes */
