@@ -16,7 +16,7 @@ enum {
     ACROSS_STEPS = 16,         /* k in a round of their tiles, for vectors of as many or fewer */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
-    FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy at any distance, */
+    FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy, however far */
     WIDE_TILE = 128,           /* bytes: where lines of a tile lie side by side, */
     SETS_OF_BLOCK = 128,       /* else not at distances that leave few of a cache's sets */
     SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
@@ -51,7 +51,8 @@ static bool reads_in_steps(const contraction *c, ir_ref factor, ir_ref var, int6
     return seen.nodes != NULL;
 }
 
-/* The last coordinate of more than one element that `factor` of the pair moves with, and the other doesn't; -1: none. */
+/* The last coordinate of more than one element that `factor` of the pair moves with, and the other doesn't; -1:
+ * none. */
 static int32_t own_dimension(const contraction *c, uint32_t factor)
 {
     const ir_func *f = c->f;
@@ -221,8 +222,8 @@ static ir_ref coordinate_of(const contraction *c, uint32_t side)
     return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
-/* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block of
- * rows, and so few of them that a copy takes longer than what it saves. */
+/* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block
+ * of rows, and so few of them that a copy takes longer than what it saves. */
 static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
@@ -231,8 +232,8 @@ static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
            (rows->size <= FEW_TIMES || distance % (l2 / SETS_OF_BLOCK) != 0);
 }
 
-/* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as columns,
- * few enough to stay in a cache, and not at distances that are one set of it. */
+/* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as
+ * columns, few enough to stay in a cache, and not at distances that are one set of it. */
 static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
 {
     ir_func *f = c->f;
@@ -359,8 +360,8 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
 }
 
-/* One row of columns beyond the second cache, of several blocks of k: each of these is an iteration, which reads its rows
- * of columns in the order of memory, and there are enough of them for threads.  Their sums stay in that cache. */
+/* One row of columns beyond the second cache, of several blocks of k: each of these is an iteration, which reads its
+ * rows of columns in the order of memory, and there are enough of them for threads.  Their sums stay in that cache. */
 static bool is_split(const contraction *c, const ir_tiles *given, const rt_target *target)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
@@ -384,8 +385,9 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
         c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
     columns->packed = columns->packed && c->across == 0;
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
-    columns->shared = columns->packed && !c->r->is_step &&
-                      (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
+    columns->shared =
+        columns->packed && !c->r->is_step &&
+        (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
     return opjit_ir_contract_write(c, stages);
 }
 

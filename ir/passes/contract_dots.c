@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_dots.c - products of one or two rows with columns that lie apart, whose k are neighbours: a matrix, transposed
- * or not, times a vector, and single sums of products.  Nothing is copied; an iteration makes some columns, each element
- * of which is a chain of its own in a scalar register, in several blocks of k at a time.  Part of place.
+/* contract_dots.c - products of one or two rows with columns that lie apart, whose k are neighbours: a matrix,
+ * transposed or not, times a vector, and single sums of products.  Nothing is copied; an iteration makes some columns,
+ * each element of which is a chain of its own in a scalar register, in several blocks of k at a time.  Part of place.
  *
  *     for each group of blocks of k: sums = +0; for k, with the sums in registers: sums = fma(row, column, sums)
  *         totals = totals + sums, block after block

@@ -49,7 +49,8 @@ static ir_ref whole_squares(const contraction *c)
     return ir_make2(f, IR_UP, IR_INDEX, c->here_k, opjit_ir_index(f, CONTRACT_SQUARE));
 }
 
-/* Rows of k of some columns, in order, and these transposed: the rows may lie at distances that are one set of a cache. */
+/* Rows of k of some columns, in order, and these transposed: the rows may lie at distances that are one set of a
+ * cache. */
 static void turn_tile(contraction *c, block *list, ir_ref n, ir_ref first, bool partial)
 {
     ir_func *f = c->f;
@@ -195,7 +196,8 @@ static ir_ref share_stage(contraction *c, const shared_part *of, int64_t pieces,
     const ir_ref matrix = opjit_ir_contract_digit(c, p, of->blocks * pieces, of->matrices); /* one digit, no sum */
     c->matrix = opjit_ir_block_let(f, out, matrix);
     const ir_ref q = opjit_ir_contract_digit(c, p, pieces, of->blocks);
-    opjit_ir_contract_set_k(c, out, opjit_ir_block_let(f, out, contract_plus(c, q, opjit_ir_index(f, of->first_block))));
+    opjit_ir_contract_set_k(c, out,
+                            opjit_ir_block_let(f, out, contract_plus(c, q, opjit_ir_index(f, of->first_block))));
     c->side[CONTRACT_COLUMNS].first = c->side[CONTRACT_COLUMNS].first_tile = opjit_ir_index(f, 0);
     return opjit_ir_contract_digit(c, p, 1, pieces);
 }
@@ -246,7 +248,8 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
     const int64_t matrices = opjit_ir_contract_matrices(c);
     if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
         return;
-    const int64_t blocks = contract_blocks_of_k(c), rows = s->turned || c->bytes > 0 ? 0 : c->length / contract_most_k(c);
+    const int64_t blocks = contract_blocks_of_k(c),
+                  rows = s->turned || c->bytes > 0 ? 0 : c->length / contract_most_k(c);
     if (whole > 0 && rows > 0)
         share_rows(c, stages, &(shared_part){ matrices, 0, rows, 0, whole });
     if (whole > 0 && rows < blocks)

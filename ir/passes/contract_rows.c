@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_rows.c - two products of matrices with rows between them, as attention has: a reduction (softmax's) reads the
- * rows of the first product's results, and what becomes of them is a factor of the second product.  Part of place.
+/* contract_rows.c - two products of matrices with rows between them, as attention has: a reduction (softmax's) reads
+ * the rows of the first product's results, and what becomes of them is a factor of the second product.  Part of place.
  *
  *     for each block of rows, in parallel
  *         scores = the first product, in tiles; all columns of the block's rows stay in scratch

@@ -122,7 +122,9 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     block made = { 0 }; /* which nobody runs where the product is refused in the end */
-    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared || c->split };
+    c->in = (inliner){ .f = f,
+                       .sources = c->r->sources,
+                       .private_views = c->r->private_views || columns->shared || c->split };
     opjit_ir_contract_declare_turn(c);
     if (columns->shared)
         opjit_ir_contract_share_columns(c, &made);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_stream.c - what a block of k adds to few rows of columns that lie side by side, which are read once and as
- * they lie.  Part of place.  Tiles of sums take some steps each, in the order of memory; the rows that they read meanwhile
- * are as many streams.  For a single row, and where a tile would be partial, some steps are made of all columns of the
- * block at a time.  Where blocks of k are split, an iteration of a stage of its own makes the sums of one of them. */
+ * they lie.  Part of place.  Tiles of sums take some steps each, in the order of memory; the rows that they read
+ * meanwhile are as many streams.  For a single row, and where a tile would be partial, some steps are made of all
+ * columns of the block at a time.  Where blocks of k are split, an iteration of a stage of its own makes the sums of
+ * one of them. */
 #include "ir/passes/contraction.h"
 
 enum {
@@ -137,7 +138,8 @@ void opjit_ir_contract_make_parts(contraction *c, block *stages)
     const ir_ref p = ir_at(f, stage)->ref;
     opjit_ir_contract_set_block(c, &body, p, blocks);
     const ir_ref matrix = opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, rows->blocks * each, c->batch));
-    opjit_ir_contract_set_k(c, &body, opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, columns->blocks, blocks)));
+    opjit_ir_contract_set_k(c, &body,
+                            opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, columns->blocks, blocks)));
     make_sums(c, &body);
     opjit_ir_contract_loops(c, &body, rows->here, columns->here, at, &inside);
     const ir_ref to[] = { matrix, c->q, contract_plus(c, rows->first, at[0]), contract_plus(c, columns->first, at[1]) };

@@ -254,7 +254,8 @@ static bool pays(const window *w, const ir_tiles *given)
     const int64_t few = given != NULL ? 1 : FEW_POSITIONS;
     if (w->single && is_kept(w, w->factor)) /* of few positions */
         return false;
-    /* Channels make better vectors than so few positions, where a product of matrices can keep its copy of constants. */
+    /* Channels make better vectors than so few positions, where a product of matrices can keep its copy of
+     * constants. */
     if (w->groups == 1 && positions <= few && (positions == 1 || w->group >= LEAST_CHANNELS) &&
         is_kept(w, 1 - w->factor))
         return false;

@@ -27,7 +27,8 @@ typedef struct contract_side {
     ir_ref here;      /* how many the stage's block has */
     ir_ref start;     /* columns: where tiles begin: `again` before `first` where the last tile would be partial */
     ir_ref again;     /* 0: none */
-    bool zero, moved; /* of bytes: less a zero point; moved by 128, so that they are signed, or not, as is_signed says */
+    /* of bytes: less a zero point; moved by 128, so that they are signed, or not, as is_signed says */
+    bool zero, moved;
     bool is_signed;
     uint32_t sums;    /* of bytes: scratch with the sums of each column, or in parts of each row; 0: not needed */
 } contract_side;
@@ -43,11 +44,12 @@ typedef struct contraction {
     bool masked;            /* results of columns beyond the row's number + behind are not read */
     int64_t behind;         /* with `rest`: kept rows have one value each in k beyond that */
     uint32_t rest;          /* temp of contract_rest.c; 0: all k are steps */
-    uint32_t not_zero;      /* with `rest`: scratch, [rows of the block]: other than 0 where the row's values beyond are not
-                               all +0; 0: these are one value, and the last is looked at */
+    uint32_t not_zero;      /* with `rest`: scratch, [rows of the block]: other than 0 where the row's values beyond are
+                               not all +0; 0: these are one value, and the last is looked at */
     int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
-    int64_t across;         /* few rows of columns that lie apart, which are read as they lie: k in a round of a tile, whose
-                               squares of columns and k code generation transposes in registers; 0: another form */
+    int64_t across;         /* few rows of columns that lie apart, which are read as they lie: k in a round of a tile,
+                               whose squares of columns and k code generation transposes in registers; 0: another
+                               form */
     bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
@@ -81,8 +83,8 @@ ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_r
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
 
-/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows.  share: the stage
- * that copies all columns to a temp. */
+/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows.  share: the
+ * stage that copies all columns to a temp. */
 void opjit_ir_contract_pack_columns(contraction *c, block *list);
 void opjit_ir_contract_share_columns(contraction *c, block *stages);
 /* Which matrix of the temp the block of the result reads. */
@@ -104,8 +106,8 @@ void opjit_ir_contract_stream(contraction *c, block *list);
 /* contract_stream.c, with `split`: the stage that makes the parts; what the stage behind it adds to the totals. */
 void opjit_ir_contract_make_parts(contraction *c, block *stages);
 void opjit_ir_contract_add_parts(contraction *c, block *list);
-/* contract_mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in columns
- * up to the row's number + *out_behind alone. */
+/* contract_mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in
+ * columns up to the row's number + *out_behind alone. */
 bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind);
 /* Whether what the loop over rows leaves of them in `scores` is one value in columns beyond the row's number +
  * *out_behind; columns: of the rows. */
@@ -133,8 +135,8 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
 void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most);
 /* contract_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_contract_write(contraction *c, block *stages);
-/* What that is made of: scratch, unless c->total is set already; which block iteration p makes; the sums of all blocks of
- * k; the results of those that are not stored from tiles. */
+/* What that is made of: scratch, unless c->total is set already; which block iteration p makes; the sums of all blocks
+ * of k; the results of those that are not stored from tiles. */
 void opjit_ir_contract_declare_turn(contraction *c); /* before share_columns: of columns that are transposed */
 void opjit_ir_contract_declare(contraction *c);
 void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t parts); /* each block: so often */

@@ -46,7 +46,8 @@ typedef struct window {
     bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
     uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
     bool alone;                    /* contract_window_alone.c makes it, and uses the next six */
-    bool in_turn;                  /* lines of the copy's remainders along the outer axis follow each other in a plane */
+    /* lines of the copy's remainders along the outer axis follow each other in a plane */
+    bool in_turn;
     bool joined;                   /* all lines of a block are one */
     bool direct_results;           /* they are stored from the tile */
     int64_t line;                  /* elements of the copy from a line of positions to the next */
@@ -102,13 +103,15 @@ void opjit_ir_window_copy(window *w, block *list);
 void opjit_ir_window_weights(window *w, block *list);
 /* What is in a factor, or a part of it, for these digits of k, with nothing shared. */
 ir_ref opjit_ir_window_made(window *w, ir_ref of, const ir_ref *digits, ir_ref row, ir_ref *at);
-/* A factor's value in row `row` of the group, for these digits of k; at: the other coordinates, some of which it sets. */
+/* A factor's value in row `row` of the group, for these digits of k; at: the other coordinates, some of which it
+ * sets. */
 ir_ref opjit_ir_window_factor(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* The other factor in row `row` of the group, for these digits of k. */
 ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row);
 /* Where the copy has the taps of these digits, in front of the position's own place; at: its coordinates. */
 void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at);
-/* Sets `direct`, a view of the other factor's memory as rows of k, if it is elements of memory, which may be widened. */
+/* Sets `direct`, a view of the other factor's memory as rows of k, if it is elements of memory, which may be
+ * widened. */
 void opjit_ir_window_find_direct(window *w, ir_ref factor);
 /* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
 ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* once.c - stages that run once.  Part of expand, its last step: a stage that reads constants alone, or what such stages
- * store, and stores one temp, makes the same bytes at each call.  It is marked and moved to the front, and what other
- * stages read of it is kept.  Of equal ones, which the steps of a recurrence have, one is left.
+/* once.c - stages that run once.  Part of expand, its last step: a stage that reads constants alone, or what such
+ * stages store, and stores one temp, makes the same bytes at each call.  It is marked and moved to the front, and what
+ * other stages read of it is kept.  Of equal ones, which the steps of a recurrence have, one is left.
  * Needs: scheduled loop form for a CPU.  Leaves: rule V22. */
 #include "ir/passes/pass.h"
 

@@ -96,9 +96,12 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         opjit_ir_find_recurrences(&p);
     if (f->failed)
         return OPJIT_OK;
-    p.rows = (place_rows_of){ .f = f, .sources = p.sources, .private_views = p.roots > 1, .once = env->once && !p.threads,
-                               .general = env->general,
-                               .blocks = !p.threads };
+    p.rows = (place_rows_of){ .f = f,
+                              .sources = p.sources,
+                              .private_views = p.roots > 1,
+                              .once = env->once && !p.threads,
+                              .general = env->general,
+                              .blocks = !p.threads };
     for (uint32_t i = 0, end; i < p.count; i = end) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         end = i + 1;

@@ -74,8 +74,8 @@ uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages);
 uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
 /* contract_rows.c: two products of matrices, and the rows between them. */
 uint32_t opjit_ir_group_contract_rows(placer *p, uint32_t first, block *stages);
-/* Whether the root, with the first dimensions of `first`, is a row's or reduces one; *length: the row's elements, as far
- * as they are known. */
+/* Whether the root, with the first dimensions of `first`, is a row's or reduces one; *length: the row's elements, as
+ * far as they are known. */
 bool opjit_ir_fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length);
 /* place.c: the output, or definition with memory, that alone reads the reduction, element by element, and is the next
  * root; 0: there is none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recurrence.c - finds recurrences, their rows, and the outputs that can be stored as the steps go; and writes the value
- * of each member over a block of rows in one step.  Part of place; recurrence_stage.c writes the stage. */
+/* recurrence.c - finds recurrences, their rows, and the outputs that can be stored as the steps go; and writes the
+ * value of each member over a block of rows in one step.  Part of place; recurrence_stage.c writes the stage. */
 #include "ir/passes/recurrence.h"
 
 #include <string.h>

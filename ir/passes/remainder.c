@@ -115,7 +115,8 @@ static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int6
     return rest;
 }
 
-/* Half a round of mathematical functions is computed in vain, so it has two vectors, four wide ones if there is room. */
+/* Half a round of mathematical functions is computed in vain, so it has two vectors, four wide ones if there is
+ * room. */
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w)
 {
     if (s->threads || out->parent != s->stage)

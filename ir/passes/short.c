@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* short.c - the stage of a reduction of few values: a nest of loops over its coordinates, like that of a definition that
- * does not reduce, with one expression for all steps and folds.  So neighbours are a vector's lanes, and no lanes are
- * folded.  The expression has the order of the accumulator; lanes that have the identity of the kind change nothing, but
- * that a sum is never -0.  Part of place. */
+/* short.c - the stage of a reduction of few values: a nest of loops over its coordinates, like that of a definition
+ * that does not reduce, with one expression for all steps and folds.  So neighbours are a vector's lanes, and no lanes
+ * are folded.  The expression has the order of the accumulator; lanes that have the identity of the kind change
+ * nothing, but that a sum is never -0.  Part of place. */
 #include "ir/passes/place.h"
 
 #include <string.h>

@@ -38,7 +38,8 @@ static bool find_loops(transpose *t)
     return t->store != 0 && ir_at(f, t->store)->op == IR_STORE;
 }
 
-/* Whether some coordinate of the store moves by one with `var`, and not with `other`, and the others don't contain it. */
+/* Whether some coordinate of the store moves by one with `var`, and not with `other`, and the others don't contain
+ * it. */
 static bool is_coordinate(const transpose *t, ir_ref var, ir_ref other)
 {
     uint32_t found = 0;
