@@ -35,9 +35,10 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
 {
     *out = NULL;
     if ((core->flags & OPJIT_CONTEXT_OUT_OF_PROCESS) != 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{!context_options}{!flags}{!OPJIT_CONTEXT_OUT_OF_PROCESS}code generation is linked into "
-                               "this opjit, so it can't run out of process");
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{!context_options}{!flags}{!OPJIT_CONTEXT_OUT_OF_PROCESS}code generation is linked into "
+            "this opjit, so it can't run out of process");
     *out = opjit_codegen_query(CODEGEN_ABI);
     return opjit_fe_codegen_check(*out, "linked codegen", error);
 }
