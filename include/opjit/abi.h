@@ -70,7 +70,8 @@ typedef struct opjit_param_info {
 } opjit_param_info;
 
 /* A number that follows from the sizes d of a call's dynamic dimensions:
- *     times * floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k]) / divisor)
+ *     times * floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k])
+ *                   / divisor)
  * An unused term has the factor 0 and powers of 0. */
 typedef struct opjit_size_form {
     int64_t constant;          /* what no size has a part in */
@@ -144,8 +145,9 @@ typedef struct opjit_kernel_meta {
     uint32_t forms;            /* offset of opjit_size_form: OPJIT_BUFFER_FORMS for each input and output, in order,
                                   then the extent of each step; 0 where dims is 0 */
     /* The fourth version ended here. */
-    uint32_t ranges;           /* offset of an opjit_range_info for each variant, by which calls choose one.  What stands
-                                  for one size in its steps is then the largest in its range; 0: one variant has all */
+    uint32_t ranges;           /* offset of an opjit_range_info for each variant, by which calls choose one.  What
+                                  stands for one size in its steps is then the largest in its range; 0: one variant
+                                  has all */
     uint32_t reserved2;        /* 0 */
 } opjit_kernel_meta;
 

@@ -65,8 +65,9 @@ typedef struct opjit_artifact_options {
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_check_name(const char *name, opjit_error *error);
 
 /* An empty artifact in *out_artifact, which the caller destroys.  options may be NULL and are borrowed.
- * Errors: INVALID_ARGUMENT (a name, target or flag that is wrong, targets that can't be told apart), UNSUPPORTED (several
- * targets where one machine has one version, weights apart for a GPU), LIMIT, OUT_OF_MEMORY.  [any thread, 0.1] */
+ * Errors: INVALID_ARGUMENT (a name, target or flag that is wrong, targets that can't be told apart), UNSUPPORTED
+ * (several targets where one machine has one version, weights apart for a GPU), LIMIT, OUT_OF_MEMORY.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *context,
                                                              const opjit_artifact_options *options,
                                                              opjit_artifact **out_artifact, opjit_error *error);
@@ -117,8 +118,8 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_CUBIN = 11, /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
     OPJIT_ARTIFACT_HSACO = 12, /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
     OPJIT_ARTIFACT_SPIRV = 13, /* .spv: SPIR-V 1.2 for OpenCL devices */
-    OPJIT_ARTIFACT_WEIGHTS = 14, /* of an artifact with OPJIT_ARTIFACT_WEIGHTS_APART: the bytes that the kernel is given;
-                                   none where it takes none */
+    OPJIT_ARTIFACT_WEIGHTS = 14, /* of an artifact with OPJIT_ARTIFACT_WEIGHTS_APART: the bytes that the kernel is
+                                   given; none where it takes none */
     OPJIT_ARTIFACT_TVM_FFI = 15 /* .o beside OBJECT's: the kernel as a function of TVM FFI, __tvm_ffi_NAME, which checks
                                    its arguments (tensors: inputs, then outputs) and calls NAME_packed; for CPUs of
                                    64 bits, kernels without late fields and weights apart */
@@ -142,9 +143,9 @@ typedef enum opjit_artifact_kind {
 
 /* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
  * index is: *out_bytes bytes at *out_data.  They are the artifact's and stay until it is destroyed or a kernel is
- * added. Texts end with a newline and have no NUL.  HEADER, LIBRARY_HEADER, IR, JSON and WEIGHTS need no codegen library.
- * Errors: INVALID_ARGUMENT (no such kernel or kind), UNSUPPORTED (a kind that the target has none of), UNAVAILABLE (no
- * codegen library, no ptxas), CODEGEN, OUT_OF_MEMORY.  [one thread, 0.1] */
+ * added. Texts end with a newline and have no NUL.  HEADER, LIBRARY_HEADER, IR, JSON and WEIGHTS need no codegen
+ * library. Errors: INVALID_ARGUMENT (no such kernel or kind), UNSUPPORTED (a kind that the target has none of),
+ * UNAVAILABLE (no codegen library, no ptxas), CODEGEN, OUT_OF_MEMORY.  [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,
                                                           opjit_artifact_kind kind, const void **out_data,
                                                           uint64_t *out_bytes, opjit_error *error);

@@ -54,8 +54,9 @@ typedef opjit_status (*opjit_describe_fn)(void *user, const uint64_t *dims, cons
 /* Compiles the graph for all sizes of its dimensions, dim_count of them, 1 to OPJIT_MAX_DIMS, into *out_kernel, or
  * finds it in a cache; the caller releases it.  describe is called on the caller's thread: a few times to look for the
  * kernel, for the largest, the typical and the least sizes, and some thirty times for each group of sizes with the same
- * loops that is tried to make it, up to some hundred times in all; constants above 4 KiB are those of the description for the largest sizes.  Graphs
- * without late fields and custom operators, for CPUs.  Outputs are not made in the place of inputs.
+ * loops that is tried to make it, up to some hundred times in all; constants above 4 KiB are those of the description
+ * for the largest sizes.  Graphs without late fields and custom operators, for CPUs.  Outputs are not made in the place
+ * of inputs.
  * opjit_kernel_optimize does nothing: options say the level.
  * Errors: as of opjit_compile_graph, of describe for sizes within the bounds, and UNSUPPORTED: a kernel for all sizes
  * was not found; the message says what differs.  [any thread, 0.1] */

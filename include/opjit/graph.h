@@ -127,8 +127,8 @@ typedef struct opjit_graph_node {
                                     optional outputs behind them are absent */
     const opjit_tensor_type *output_types; /* one for each output; what is UNKNOWN or of rank 0 there follows from the
                                     inputs.  NULL: all of it.  Must be given: the type of CAST; the sizes of generators,
-                                    ONE_HOT, FOLD, ROI_ALIGN, RESAMPLE in all forms and the gradients of SLICE, AVERAGE_POOLING and
-                                    RESAMPLE; those of SPLIT, unless its parts are equal */
+                                    ONE_HOT, FOLD, ROI_ALIGN, RESAMPLE in all forms and the gradients of SLICE,
+                                    AVERAGE_POOLING and RESAMPLE; those of SPLIT, unless its parts are equal */
     const char *name;            /* as opjit_graph_name's; NULL: none */
 } opjit_graph_node;
 #define OPJIT_GRAPH_NODE_INIT { sizeof(opjit_graph_node), DML_OPERATOR_INVALID, NULL, NULL, 0, 0, NULL, NULL }
@@ -149,8 +149,8 @@ typedef struct opjit_graph_node {
 OPJIT_API opjit_status opjit_graph_add_node(opjit_graph *graph, const opjit_graph_node *node,
                                             opjit_tensor *out_tensors);
 /* Nodes that are added from now on without a name have this one, which is copied; NULL or "": none, as at first.  So a
- * host's own operators, each of several nodes, are found again in messages and by opjit_plan_step_nodes.  Names of nodes
- * are in no key. [one thread, 0.1] */
+ * host's own operators, each of several nodes, are found again in messages and by opjit_plan_step_nodes.  Names of
+ * nodes are in no key. [one thread, 0.1] */
 OPJIT_API void opjit_graph_label(opjit_graph *graph, const char *label);
 /* The same for operators with one output, all of which follows. [one thread, 0.1] */
 OPJIT_API opjit_tensor opjit_graph_op(opjit_graph *graph, DML_OPERATOR_TYPE type, const void *desc,
@@ -188,12 +188,12 @@ OPJIT_API opjit_tensor opjit_graph_slice(opjit_graph *graph, opjit_tensor tensor
  * [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
-/* The same with the kernel's image at hand, as opjit_kernel_get_image gave it, perhaps on another machine: `bytes` bytes
- * at any address, which are copied.  Where it is whole and of the very kernel that would be compiled, graph, level,
- * target and build included, it is loaded instead, with OPJIT_KERNEL_FROM_DISK; else it is not looked at any further,
- * and the kernel is compiled.  So the receiver of graph and image needs no code generation on a CPU like the sender's,
- * or where options->target is the sender's and runs here.  What the image's code does nobody can check: take only what
- * you trust.  Failures: as of opjit_graph_compile. [one thread, 0.1] */
+/* The same with the kernel's image at hand, as opjit_kernel_get_image gave it, perhaps on another machine: `bytes`
+ * bytes at any address, which are copied.  Where it is whole and of the very kernel that would be compiled, graph,
+ * level, target and build included, it is loaded instead, with OPJIT_KERNEL_FROM_DISK; else it is not looked at any
+ * further, and the kernel is compiled.  So the receiver of graph and image needs no code generation on a CPU like the
+ * sender's, or where options->target is the sender's and runs here.  What the image's code does nobody can check: take
+ * only what you trust.  Failures: as of opjit_graph_compile. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_load(opjit_graph *graph, const opjit_compile_options *options,
                                                         const void *image, uint64_t bytes, opjit_kernel **out_kernel,
                                                         opjit_error *error);

@@ -301,9 +301,9 @@ static inline opjit_tensor opjit_graph_max_pool(opjit_graph *graph, opjit_tensor
 static inline opjit_tensor opjit_graph_resample(opjit_graph *graph, opjit_tensor x, int linear, const uint32_t *sizes)
 {
     float scales[8] = { 0 }, in[8] = { 0 }, out[8] = { 0 };
-    DML_RESAMPLE2_OPERATOR_DESC desc = { NULL, NULL,
-                                         linear ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
-                                         DML_AXIS_DIRECTION_DECREASING, 0, scales, in, out };
+    const DML_INTERPOLATION_MODE mode =
+        linear ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR;
+    DML_RESAMPLE2_OPERATOR_DESC desc = { NULL, NULL, mode, DML_AXIS_DIRECTION_DECREASING, 0, scales, in, out };
     opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
     opjit_tensor result = { 0, 0 };
     opjit_tensor_type type;

@@ -87,8 +87,8 @@ typedef struct opjit_model_port {
     const char *name;     /* the model's */
     uint64_t sizes[8];    /* of its dimensions, the outermost first */
     uint32_t rank;        /* 0: a scalar */
-    int32_t binding;      /* opjit_call.bindings' index in a kernel of the model; -1: a constant, or read by nothing; of an
-                             output: it has no elements, which OPJIT_MODEL_INPUT_OF_CALL alone allows */
+    int32_t binding;      /* opjit_call.bindings' index in a kernel of the model; -1: a constant, or read by nothing; of
+                             an output: it has no elements, which OPJIT_MODEL_INPUT_OF_CALL alone allows */
     uint32_t is_bool;     /* 1: the model's type is bool */
     uint32_t reserved;    /* 0 */
 } opjit_model_port;
@@ -123,10 +123,10 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compute(opjit_model *model, o
  * INVALID_ARGUMENT: no input has one. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_dim(const opjit_model *model, const char *name,
                                                            uint64_t *out_size, opjit_error *error);
-/* Compiles the model into one kernel for all sizes within the bounds of these dimensions, which its inputs call by these
- * names, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was opened.  The model is read anew for
- * some sizes; the last reading stays until it is closed, for weights are read there.  Bindings are in the order of
- * opjit_model_compile's.  Errors: as of opjit_model_open and opjit_graph_compile_dynamic. [one thread, 0.1] */
+/* Compiles the model into one kernel for all sizes within the bounds of these dimensions, which its inputs call by
+ * these names, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was opened.  The model is read
+ * anew for some sizes; the last reading stays until it is closed, for weights are read there.  Bindings are in the
+ * order of opjit_model_compile's.  Errors: as of opjit_model_open and opjit_graph_compile_dynamic. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims,
                                                                    uint32_t dim_count,
                                                                    const opjit_compile_options *options,

@@ -57,8 +57,8 @@
  * the thread that called the function which was given it, before that returns.
  *
  * FORK.  A child may go on with everything that it inherits, except devices; what its parent's other threads were
- * compiling it compiles itself.  It gets threads of its own for an inherited pool, and worker processes.  It may not return from inside an
- * executor's body, an event callback or a custom operator's function in which it was forked.
+ * compiling it compiles itself.  It gets threads of its own for an inherited pool, and worker processes.  It may not
+ * return from inside an executor's body, an event callback or a custom operator's function in which it was forked.
  *
  * STRUCTURES with struct_size grow at their end.  Set them with their _INIT macro, or struct_size and zeros.  A size
  * that no version had is refused; a larger one, of a later version, is taken where all bytes that this library does not
@@ -143,8 +143,8 @@ typedef struct opjit_context_options {
                                               those for the context's device */
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
-#define OPJIT_CONTEXT_OUT_OF_PROCESS 8u    /* LLVM runs in worker processes (also OPJIT_OUT_OF_PROCESS=1), whose crash is
-                                              a status, CODEGEN.  Code is the same.  codegen_path then is where
+#define OPJIT_CONTEXT_OUT_OF_PROCESS 8u    /* LLVM runs in worker processes (also OPJIT_OUT_OF_PROCESS=1), whose crash
+                                              is a status, CODEGEN.  Code is the same.  codegen_path then is where
                                               libopjit-codegen.so and what starts workers lie side by side */
 
 /* opjit_context_create for callers without C headers: `header` is the version number that they were written for, as
