@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_attention.c - attention (two products and a softmax, one thread): against a loop of nothing but as many fma,
- * against three kernels, against OpenBLAS with our softmax where it is installed (its sums are in another order), causal
- * against all keys, and how long its kernel compiles when its tiles are known. */
+ * against three kernels, against OpenBLAS with our softmax where it is installed (its sums are in another order),
+ * causal against all keys, and how long its kernel compiles when its tiles are known. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_dynamic.c - kernels with a dynamic dimension beside those of one size, calls in turns, at the typical size and at
- * one above it; the time to compile both; a call with another size after each call, beside calls with one; and what tiers
- * give to sizes that have a kernel at level peak, and cost those that have none. */
+/* bench_dynamic.c - kernels with a dynamic dimension beside those of one size, calls in turns, at the typical size and
+ * at one above it; the time to compile both; a call with another size after each call, beside calls with one; and what
+ * tiers give to sizes that have a kernel at level peak, and cost those that have none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,7 +339,8 @@ static bool run_call(report *r, opjit_context *context, void *const *memory)
 /* Calls whose time is that of a call itself, of sizes with a kernel and without, beside a kernel that has no tiers. */
 static bool run_lookup(report *r, opjit_context *context, void *const *memory)
 {
-    static const char *const names[] = { "a call with tiers, of one of 16 sizes", "a call with tiers, of another size" };
+    static const char *const names[] = { "a call with tiers, of one of 16 sizes",
+                                         "a call with tiers, of another size" };
     description d = { .context = context, .s = &subjects[0] };
     kernel tiered = { 0 }, plain = { 0 };
     measure_pair pair;

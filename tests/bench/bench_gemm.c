@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_gemm.c - products of matrices (GEMM, one thread) against OpenBLAS and oneDNN where they are installed, whose
- * sums are in other orders; against a loop of nothing but as many fma; against tiles written by hand in C, whose results
- * are the same bits; products with an end (bias, activation, residual) against the same in two kernels; some on two
- * threads against one, and OpenBLAS's two.
+ * sums are in other orders; against a loop of nothing but as many fma; against tiles written by hand in C, whose
+ * results are the same bits; products with an end (bias, activation, residual) against the same in two kernels; some on
+ * two threads against one, and OpenBLAS's two.
  * OPJIT_BENCH_TARGET=cpu:x86-64-v3: all of them for AVX2. */
 #define _GNU_SOURCE
 #include <math.h>

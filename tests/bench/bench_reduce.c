@@ -58,7 +58,8 @@ enum { BLOCK = 4096, LANES = 32, MOST_COLUMNS = 1024 };
 #define UNROLLED _Pragma("GCC unroll 4")
 
 /* out[c] += the elements c, c + pitch, c + 2 pitch, ... of count rows, `at_once` rows at a time. */
-INLINE void add_rows(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns, const uint32_t at_once)
+INLINE void add_rows(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns,
+                     const uint32_t at_once)
 {
     for (uint32_t k = 0; k + at_once <= count; k += at_once, in += at_once * pitch) {
         for (uint32_t c = 0; c < columns; c += 32) {
@@ -94,7 +95,8 @@ INLINE void sum_columns_by(const float *in, float *out, uint32_t count, size_t p
     }
 }
 
-ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns, uint32_t at_once)
+ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns,
+                            uint32_t at_once)
 {
     if (at_once == 1)
         sum_columns_by(in, out, count, pitch, columns, 1);
@@ -284,7 +286,7 @@ int main(int argc, char **argv)
         ok = run_reduction(&r, context, &reductions[i], in, out, by_hand, NULL);
     pool *const two = r.quick ? NULL : pool_start(); /* its helper takes a core, so it comes last */
     for (size_t i = 0; ok && two != NULL && i < sizeof reductions / sizeof *reductions; i++)
-        if (reductions[i].axis == ALL && reductions[i].sizes[1] == 512) /* smaller ones are one stage of one iteration */
+        if (reductions[i].axis == ALL && reductions[i].sizes[1] == 512) /* smaller ones: a stage of one iteration */
             ok = run_reduction(&r, context, &reductions[i], in, out, by_hand, two);
     if (two != NULL)
         pool_stop(two);

@@ -59,7 +59,8 @@ static void put_text(const tile *t, uint32_t apart, char *out, size_t size)
 {
     const uint32_t columns = t->vectors * t->lanes;
     snprintf(out, size,
-             "kernel @tile after expand {\n in %%a: f32[%u,%u] stride [%u,1]\n in %%b: f32[%u,%u]\n out %%o: f32[%u,%u,%u]\n"
+             "kernel @tile after expand {\n in %%a: f32[%u,%u] stride [%u,1]\n in %%b: f32[%u,%u]\n"
+             " out %%o: f32[%u,%u,%u]\n"
              " scratch %%t: f32[%u,%u]\n stage @0 for %%p in 0..%u {\n"
              "  for %%i0 in 0..%u { for %%j0 in 0..%u vec %u { store %%t[%%i0,%%j0], f32 0x0p+0 } }\n"
              "  for %%k in 0..%u hold { for %%i in 0..%u { for %%j in 0..%u vec %u {\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_peers.c - convolutions by oneDNN, which is loaded at run time (Debian: libdnnl2; libdnnl-dev at build time).  Its
- * sums are in another order. */
+/* conv_peers.c - convolutions by oneDNN, which is loaded at run time (Debian: libdnnl2; libdnnl-dev at build time).
+ * Its sums are in another order. */
 #define _GNU_SOURCE
 #include "tests/bench/conv.h"
 

@@ -55,7 +55,8 @@ INLINE __m256 first_lanes(uint64_t count)
 INLINE __m256 exp8(__m256 x)
 {
     x = _mm256_max_ps(all(-104.5f), _mm256_min_ps(all(90), x));
-    const __m256 magic = all(0x1.8p23f), t = _mm256_fmadd_ps(x, all(0x1.715476p+0f), magic), n = _mm256_sub_ps(t, magic);
+    const __m256 magic = all(0x1.8p23f), t = _mm256_fmadd_ps(x, all(0x1.715476p+0f), magic),
+                 n = _mm256_sub_ps(t, magic);
     const __m256 r = _mm256_fmadd_ps(n, all(-0x1.7f7d1cp-20f), _mm256_fmadd_ps(n, all(-0x1.62e4p-1f), x));
     __m256 p = _mm256_fmadd_ps(all(0x1.6d53e6p-10f), r, all(0x1.123fb8p-7f));
     p = _mm256_fmadd_ps(p, r, all(0x1.5554e2p-5f));

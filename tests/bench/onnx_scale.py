@@ -34,7 +34,8 @@ def link(i, a, b):
 
 def sizes(i, a, b):
     return [helper.make_node("Shape", [a], [f"s{i}"]), helper.make_node("Gather", [f"s{i}", "zero"], [f"g{i}"]),
-            helper.make_node("Concat", [f"g{i}", "rest"], [f"c{i}"], axis=0), helper.make_node("Reshape", [a, f"c{i}"], [b])]
+            helper.make_node("Concat", [f"g{i}", "rest"], [f"c{i}"], axis=0),
+            helper.make_node("Reshape", [a, f"c{i}"], [b])]
 
 
 for count in (1000, 10000):
@@ -43,8 +44,9 @@ for count in (1000, 10000):
     save(f"shape{count}", chain(count // 4, sizes), {"zero": np.array([0]), "rest": np.array([-1])})
     bodies = [helper.make_function("f", f"F{i}", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])],
                                    [helper.make_opsetid("", 17)]) for i in range(count)]
-    save(f"function{count}", chain(count, lambda i, a, b: [helper.make_node(f"F{i}", [a], [b], domain="f")]), functions=bodies)
+    save(f"function{count}", chain(count, lambda i, a, b: [helper.make_node(f"F{i}", [a], [b], domain="f")]),
+         functions=bodies)
 for external in (False, True):
     large = {f"w{i}": random.standard_normal((4096, 4096), dtype="f4") for i in range(16)}
-    save("apart" if external else "inside", chain(16, lambda i, a, b: [helper.make_node("MatMul", [a, f"w{i}"], [b])]), large,
-         4096, external=external)
+    save("apart" if external else "inside", chain(16, lambda i, a, b: [helper.make_node("MatMul", [a, f"w{i}"], [b])]),
+         large, 4096, external=external)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""onnxruntime_provider.py - published models in onnxruntime: the execution provider beside the default one, calls in turns.
+"""onnxruntime_provider.py - published models in onnxruntime: the execution provider beside the default one, calls in
+turns.
 
     onnxruntime_provider.py LIBRARY FOLDER [TEXT] [--threads N] [--claim gain|all] [--rounds N] [--calls]
         FOLDER: keeps the models; TEXT: rows whose names have it
 
-Sizes are fixed by free dimension overrides, so that claim=gain can measure.  A row has the least time of a call of both, their
-ratio (the median of all rounds), the creation of both sessions, that of a second session with a cache_dir and that of one of a
-context model (--calls: neither is made), and whether the provider claimed anything.  On one thread calls are timed in
-its processor time, so that other programs count little."""
+Sizes are fixed by free dimension overrides, so that claim=gain can measure.  A row has the least time of a call of
+both, their ratio (the median of all rounds), the creation of both sessions, that of a second session with a cache_dir
+and that of one of a context model (--calls: neither is made), and whether the provider claimed anything.  On one thread
+calls are timed in its processor time, so that other programs count little."""
 import argparse
 import math
 import os
@@ -66,8 +67,8 @@ def provider_options(given, entries=(), **more):
 
 
 def later_sessions(model, given):
-    """Milliseconds of a second session with a cache_dir, and of one of a context model (0: nothing was claimed); no other
-    session shares their kernels."""
+    """Milliseconds of a second session with a cache_dir, and of one of a context model (0: nothing was claimed); no
+    other session shares their kernels."""
     with tempfile.TemporaryDirectory() as folder:
         cached = [timed_session(model, provider_options(given, cache_dir=folder))[1] for _ in range(2)][1]
         context = os.path.join(folder, "ctx.onnx")
@@ -86,8 +87,10 @@ def measure(path, sizes, values, given):
     clock = time.thread_time if given.threads == 1 else time.perf_counter
     pairs = [(least_call(host, feed, clock), least_call(ours, feed, clock)) for _ in range(given.rounds)]
     ratio = statistics.median(b / a for a, b in pairs)
-    print(f"| {os.path.basename(path):36s} | {min(a for a, _ in pairs):8.3f} | {min(b for _, b in pairs):8.3f} | {ratio:.2f} | "
-          f"{host_ms:.0f} | {ours_ms:.0f} | {cached_ms:.0f} | {context_ms:.0f} | {'no' if same else 'yes'} |", flush=True)
+    print(f"| {os.path.basename(path):36s} | {min(a for a, _ in pairs):8.3f} | {min(b for _, b in pairs):8.3f} | "
+          f"{ratio:.2f} | "
+          f"{host_ms:.0f} | {ours_ms:.0f} | {cached_ms:.0f} | {context_ms:.0f} | {'no' if same else 'yes'} |",
+          flush=True)
     return ratio
 
 
@@ -115,7 +118,8 @@ def main():
         path = min((f for f in files if re.search(r"(^|/)" + re.escape(file) + "$", f)), key=len)
         ratios.append(measure(path, sizes, values, given))
     if ratios:
-        print(f"geometric mean of {len(ratios)}: {math.exp(statistics.mean(map(math.log, ratios))):.2f}, largest {max(ratios):.2f}")
+        mean = math.exp(statistics.mean(map(math.log, ratios)))
+        print(f"geometric mean of {len(ratios)}: {mean:.2f}, largest {max(ratios):.2f}")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws what the benchmarks measured as SVG files for the README: plot.py [-o FOLDER] RESULT.json ...
 
-RESULT.json is what bench_generators --json (two plots: by size, by element type), bench_compile --json and bench_gemm --json
-write.  Python's own library only.  The numbers are drawn as they are: nothing is averaged or left out but what --type, --size and the size of
-the plot leave out.
+RESULT.json is what bench_generators --json (two plots: by size, by element type), bench_compile --json and bench_gemm
+--json write.  Python's own library only.  The numbers are drawn as they are: nothing is averaged or left out but what
+--type, --size and the size of the plot leave out.
 """
 import argparse
 import json
@@ -22,7 +22,8 @@ class Svg:
 
     def __init__(self, width, height, title):
         self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}">',
             f"<title>{escape(title)}</title>",
             f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
         ]
@@ -36,7 +37,8 @@ class Svg:
 
     def rect(self, x, y, width, height, colour, note=""):
         self.parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{max(height, 0.5):.1f}" fill="{colour}">'
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{max(height, 0.5):.1f}" '
+            f'fill="{colour}">'
             f"<title>{escape(note)}</title></rect>"
         )
 
@@ -92,7 +94,8 @@ def plot_generators(result, path, dtype):
         words = row["case"].split()
         if len(words) == 4 and words[0] in kinds and words[1] == dtype and row["time"] and row["ratio"]:
             rate = row["GB/s"]
-            bars = [(rate, f"{rate:.1f} GB/s"), (rate * row["ratio"], f"{row['reference']}: {rate * row['ratio']:.1f} GB/s")]
+            bars = [(rate, f"{rate:.1f} GB/s"),
+                    (rate * row["ratio"], f"{row['reference']}: {rate * row['ratio']:.1f} GB/s")]
             panels.setdefault(words[0], []).append((" ".join(words[2:]), bars))
     if not panels:
         sys.exit(f"{path.name}: no generators of type {dtype} in it")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of a small kernel costs from Python, and in JAX where it is installed: PYTHONPATH=build/release/python python3 tests/bench/python_calls.py"""
+"""What a call of a small kernel costs from Python, and in JAX where it is installed: PYTHONPATH=build/release/python
+python3 tests/bench/python_calls.py"""
 import pickle
 import timeit
 
@@ -11,7 +12,8 @@ k = opjit.compile(graph.input((4, 5)) + 1)
 e = opjit.compile(opjit.eye(4, 5))
 d = opjit.compile(lambda n: opjit.Graph().input((n, 5)) + 1, dims={"n": (1, 4096, 512)})
 x, y, f4 = numpy.ones((4, 5), "f"), numpy.empty((4, 5), "f"), numpy.dtype("f4")
-for line in ("e(out=y)", "e()", "k(x, out=y)", "k(x)", "d(x, out=y)", "d(x)", "numpy.empty((4, 5), f4)", "numpy.add(x, 1, out=y)", "len(x)"):
+for line in ("e(out=y)", "e()", "k(x, out=y)", "k(x)", "d(x, out=y)", "d(x)", "numpy.empty((4, 5), f4)",
+             "numpy.add(x, 1, out=y)", "len(x)"):
     time = min(timeit.repeat(line, globals=globals(), number=500, repeat=4000)) / 500
     print(f"{line:24} {time * 1e9:5.0f} ns")
 data = pickle.dumps(k)

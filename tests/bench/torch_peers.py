@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_peers.py [--threads N] [--rounds N] [--only TEXT] - torch.compile(backend="opjit") beside PyTorch itself and its
-inductor: microseconds of a call, interleaved, the least of the rounds (the thread's processor time on one thread), the
-medians of the rounds' ratios, to Dynamo alone (backend="eager"), too, and the first call, with nothing cached.  The
+"""torch_peers.py [--threads N] [--rounds N] [--only TEXT] - torch.compile(backend="opjit") beside PyTorch itself and
+its inductor: microseconds of a call, interleaved, the least of the rounds (the thread's processor time on one thread),
+the medians of the rounds' ratios, to Dynamo alone (backend="eager"), too, and the first call, with nothing cached.  The
 C library is told to keep memory that is freed: otherwise new pages, which whoever allocates at a bad moment pays for,
 cost as much as a mask.  Calls are timed when opjit's fastest kernels are in place.  Needs PyTorch, g++ for inductor,
 and opjit in PYTHONPATH.
