@@ -25,7 +25,6 @@ typedef struct exception {
     int most;
 } exception;
 static const exception long_files[] = {
-    { "codegen/hold/x86_tile.c", 765 },               /* addresses and registers belong in files of their own */
     { "frontend/hosts/onnxruntime/fused.c", 545 },    /* likewise calls and contexts */
     { "runtime/image/image.c", 550 },                 /* likewise what checks metadata */
     { NULL, 0 },
