@@ -366,7 +366,8 @@ typedef struct ir_tiles {
     uint32_t across;   /* k in a round of tiles of such columns, as they lie; 0: they are copied */
     uint32_t split;    /* 1: of columns that are read in order, blocks of k are iterations of a stage before */
     uint32_t share;    /* 1: columns are copied once for all blocks of rows */
-    uint32_t by_rows;  /* 1: of windows, the rows are a vector's lanes, `columns` of them, and positions a tile's `rows` */
+    /* 1: of windows, the rows are a vector's lanes, `columns` of them, and positions a tile's `rows` */
+    uint32_t by_rows;
 } ir_tiles;
 
 typedef struct ir_pass_env {

@@ -143,8 +143,8 @@ cg_func opjit_cg_llvm_function(const cg_llvm *m, const cg_target *cpu, const rt_
 /* LLVM's message (freed; NULL: none) or diagnostic, if there is one, as a status. */
 opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, char *text, opjit_error *error);
 opjit_status opjit_cg_llvm_emit(cg_llvm *m, LLVMCodeGenFileType type, opjit_error *error);
-/* tile_code.c: gives the tiles that the module calls their code: kept by the process, written by the target, or compiled
- * by LLVM. */
+/* tile_code.c: gives the tiles that the module calls their code: kept by the process, written by the target, or
+ * compiled by LLVM. */
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
                                 opjit_error *error);
 /* explain.c: the plans of the request's first variant at that level, appended to *out. */

@@ -125,7 +125,8 @@ static LLVMValueRef emit_metadata(cg_func *f, const codegen_version *version, co
 static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_version *version, const cg_entries *e,
                                 LLVMValueRef metadata, LLVMValueRef code)
 {
-    const uint32_t count = has_weights(k->request) ? 0 : version->meta->constants, fields = sizeof(opjit_aot_kernel) / sizeof(uint32_t);
+    const uint32_t count = has_weights(k->request) ? 0 : version->meta->constants,
+                   fields = sizeof(opjit_aot_kernel) / sizeof(uint32_t);
     LLVMValueRef *parts = ARENA_ARRAY(f->arena, LLVMValueRef, fields + count);
     char name[NAME_SIZE];
     if (!parts)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry_packed.c - the packed function of a version: runs the stages of the variant that fits the call, by which buffers
- * share memory or by the sizes of dynamic dimensions, which it checks. */
+/* entry_packed.c - the packed function of a version: runs the stages of the variant that fits the call, by which
+ * buffers share memory or by the sizes of dynamic dimensions, which it checks. */
 #include "codegen/driver/entry.h"
 
 /* The caller's pointers, then those of the kernel's constants: its own, or out of the caller's weights. */

@@ -76,7 +76,8 @@ static opjit_status find(finder *f, cg_single *stage, cg_single **out)
     if (text->failed)
         return opjit_rt_no_memory(f->error);
     uint32_t i = (uint32_t)opjit_rt_hash(text->data, text->size).lo & f->mask;
-    while (f->table[i].text && (f->table[i].size != text->size || memcmp(f->table[i].text, text->data, text->size) != 0))
+    while (f->table[i].text &&
+           (f->table[i].size != text->size || memcmp(f->table[i].text, text->data, text->size) != 0))
         i = (i + 1) & f->mask;
     if (!f->table[i].text)
         f->table[i] = (found){ opjit_rt_arena_copy(f->arena, text->data, text->size, 1), text->size, stage };

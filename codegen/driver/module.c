@@ -452,7 +452,7 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
     return emit_contents(&c, request->target, request->allocator, out, error);
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------ */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tvm_ffi.c - a kernel as a function of TVM FFI, in an object beside the kernel's own:
  *     int __tvm_ffi_NAME(void *self, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
- * checks that each argument is a tensor as the kernel takes it, inputs and then outputs, and calls NAME_packed.  A wrong
- * one is refused by TVMFFIErrorSetRaisedFromCStr with a constant message.  That function, NAME_packed and, for large
- * workspaces, aligned_alloc and free are what the object needs of others.  Offsets are those of DLTensor and TVMFFIAny
- * on machines of 64 bits. */
+ * checks that each argument is a tensor as the kernel takes it, inputs and then outputs, and calls NAME_packed.  A
+ * wrong one is refused by TVMFFIErrorSetRaisedFromCStr with a constant message.  That function, NAME_packed and, for
+ * large workspaces, aligned_alloc and free are what the object needs of others.  Offsets are those of DLTensor and
+ * TVMFFIAny on machines of 64 bits. */
 #include "codegen/driver/driver.h"
 
 #include <ctype.h>

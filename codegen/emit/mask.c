@@ -251,7 +251,7 @@ LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
     return v;
 }
 
-/* --- masks --------------------------------------------------------------------------------------------------------- */
+/* --- masks -------------------------------------------------------------------------------------------------------- */
 
 /* The lanes that a constant mask has, if those are the first ones; else 0. */
 static uint32_t first_lanes(LLVMValueRef mask)

@@ -108,7 +108,8 @@ static void transpose_blocks(cg_func *f, LLVMValueRef *v, uint32_t apart, uint32
 {
     LLVMValueRef next[CG_MAX_LANES];
     const uint32_t count = opjit_cg_lanes(v[0]) / size;
-    for (uint32_t some = count; some > 1; some /= 2) { /* vectors whose blocks have the same remainder by count / some */
+    /* vectors whose blocks have the same remainder by count / some */
+    for (uint32_t some = count; some > 1; some /= 2) {
         for (uint32_t i = 0; i < count; i++) {
             const uint32_t from = i / some * some + i % (some / 2) * 2;
             next[i] = every_other(f, v[from * apart], v[(from + 1) * apart], size, i % some >= some / 2);
@@ -128,7 +129,8 @@ static void transpose_blocks(cg_func *f, LLVMValueRef *v, uint32_t apart, uint32
 
 void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v)
 {
-    const uint32_t lanes = opjit_cg_lanes(v[0]), unit = 128 / opjit_cg_bits(v[0]); /* what shuffles work in everywhere */
+    /* what shuffles work in everywhere */
+    const uint32_t lanes = opjit_cg_lanes(v[0]), unit = 128 / opjit_cg_bits(v[0]);
     const uint32_t size = unit < lanes ? unit : lanes;
     for (uint32_t i = 0; i < lanes; i += size)
         transpose_squares(f, v + i, size);

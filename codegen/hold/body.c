@@ -90,8 +90,8 @@ static int64_t variable_of(const maker *m, uint32_t l)
 }
 
 /* What grows with the held loop: an address that is an argument, in its current iteration, or (NO_ARG) the number of
- * iterations.  It is hidden from LLVM's strength reduction, whose search for a form of each address would take a fifth of
- * a tile's compile.  Only in the loop, which is one block. */
+ * iterations.  It is hidden from LLVM's strength reduction, whose search for a form of each address would take a fifth
+ * of a tile's compile.  Only in the loop, which is one block. */
 static LLVMValueRef moved(maker *m, uint32_t arg, int64_t by, uint32_t by_arg)
 {
     cg_func *f = m->f;

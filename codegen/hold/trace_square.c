@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_square.c - a square of lanes of 4 bytes, transposed: first the squares of 4 x 4 lanes that are in 16 bytes of four
- * vectors, then the squares of blocks of 16 bytes. */
+/* trace_square.c - a square of lanes of 4 bytes, transposed: first the squares of 4 x 4 lanes that are in 16 bytes of
+ * four vectors, then the squares of blocks of 16 bytes. */
 #include "codegen/hold/trace.h"
 
 enum { BLOCK = 4 /* lanes */ };

@@ -154,8 +154,8 @@ static void put_manual(const fe_shipped *k, rt_bytes *out)
     for (uint32_t i = 0; i < m->params; i++)
         put_param(k, &params[i], m->inputs + m->outputs + i, out);
     if (shipped_weights(k) != 0)
-        opjit_rt_bytes_printf(out, " *   weights: the %s_WEIGHTS_BYTES bytes of its weights' file, aligned to %u\n", k->name,
-                              OPJIT_WORKSPACE_ALIGNMENT);
+        opjit_rt_bytes_printf(out, " *   weights: the %s_WEIGHTS_BYTES bytes of its weights' file, aligned to %u\n",
+                              k->name, OPJIT_WORKSPACE_ALIGNMENT);
     if (k->workspace != 0)
         opjit_rt_bytes_printf(
             out, " *   workspace: %s_WORKSPACE_BYTES of any content, aligned to %u, for one call at a time\n", k->name,
@@ -271,7 +271,8 @@ bool opjit_fe_artifact_library_header(const opjit_artifact *a, rt_arena *arena, 
         return false;
     opjit_rt_bytes_printf(
         out,
-        "/* %s.h - the kernels of lib%s, made by opjit %d.%d.%d ahead of time; each header is the manual of its own. */\n",
+        "/* %s.h - the kernels of lib%s, made by opjit %d.%d.%d ahead of time; each header is the manual of its own. "
+        "*/\n",
         a->name, a->name, OPJIT_VERSION_MAJOR, OPJIT_VERSION_MINOR, OPJIT_VERSION_PATCH);
     opjit_rt_bytes_printf(out, "#ifndef OPJIT_LIBRARY_%s_H\n#define OPJIT_LIBRARY_%s_H\n\n", a->name, a->name);
     for (uint32_t i = 0; i < a->kernel_count; i++)

@@ -59,7 +59,8 @@ static const baseline libc_baseline = { "libc", fill_libc, fill_libc, copy_libc,
                 stream((void *)(p + i), load((const void *)(q + i)));                                        \
         _mm_sfence();                                                                                        \
     }                                                                                                        \
-    static const baseline suffix##_baseline = { #suffix, fill_##suffix, fill_nt_##suffix, copy_##suffix, copy_nt_##suffix };
+    static const baseline suffix##_baseline = { #suffix, fill_##suffix, fill_nt_##suffix, copy_##suffix,               \
+                                                copy_nt_##suffix };
 
 BASELINE(avx2, "avx2", __m256i, 32, _mm256_set1_epi8, _mm256_load_si256, _mm256_store_si256, _mm256_stream_si256)
 BASELINE(avx512, "avx512f,avx512bw", __m512i, 64, _mm512_set1_epi8, _mm512_load_si512, _mm512_store_si512,

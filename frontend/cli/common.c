@@ -18,7 +18,8 @@ int opjit_cli_complain(const char *file, const char *place, const opjit_error *e
     char head[2 * 4096 + 512], message[OPJIT_ERROR_MESSAGE_SIZE];
     const size_t length = file == NULL ? 0 : strlen(file);
     head[0] = '\0';
-    if (length == 0 || strncmp(error->message, file, length) != 0 || error->message[length] != ':') /* else it names it */
+    /* else it names it */
+    if (length == 0 || strncmp(error->message, file, length) != 0 || error->message[length] != ':')
         snprintf(head, sizeof head, "%s%s%s%s", file != NULL ? file : "opjit",
                  place != NULL && place[0] != '\0' ? ": " : "", place != NULL ? place : "", ": ");
     snprintf(message, sizeof message, "%s", error->message);

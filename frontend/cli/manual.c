@@ -127,7 +127,8 @@ static int put_bash(void)
     }
     printf(
         "    esac\n    [[ $cur != -* ]] || words=$options\n    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-        "    [[ $command != @(run|explain|compile|bench) || $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+        "    [[ $command != @(run|explain|compile|bench) || $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -f -- "
+        "\"$cur\")\n"
         "}\ncomplete -o filenames -F _opjit opjit\n");
     return EXIT_DONE;
 }
@@ -175,7 +176,8 @@ static int put_zsh(void)
         printf("'\n");
     }
     printf(
-        ")\n_arguments -C '--help[show help]' '--version[print versions]' '1:command:->command' '*::argument:->argument'\n"
+        ")\n_arguments -C '--help[show help]' '--version[print versions]' '1:command:->command' "
+        "'*::argument:->argument'\n"
         "case $state in\ncommand) _describe command commands ;;\nargument)\n    case $words[1] in\n");
     for (uint32_t i = 0; i < opjit_cli_command_count; i++) {
         const cli_command_row *const c = &opjit_cli_commands[i];

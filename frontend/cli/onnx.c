@@ -44,7 +44,8 @@ static opjit_status read_size(cli_onnx *m, const char *option, const char **text
     return OPJIT_OK;
 }
 
-/* "1..4096:512": the least, the largest and a typical size; without the last one the middle.  text: behind the least. */
+/* "1..4096:512": the least, the largest and a typical size; without the last one the middle.  text: behind the
+ * least. */
 static opjit_status read_range(cli_onnx *m, const char *name, uint64_t lo, const char *text)
 {
     uint64_t hi, typical;
@@ -174,8 +175,8 @@ static opjit_status add_hint(cli_onnx *m)
     return opjit_rt_error_set(&m->error, status, "%s, by --dim NAME=N or --shape INPUT=A,B,...", text);
 }
 
-/* Elements become constants of the kernel: those of more dimensions, and floats, such as scales of Resize, are told only
- * to a model that can't do without. */
+/* Elements become constants of the kernel: those of more dimensions, and floats, such as scales of Resize, are told
+ * only to a model that can't do without. */
 static opjit_status open_model(cli_onnx *m, const opjit_model_options *options, opjit_model_input *inputs)
 {
     opjit_status status = OPJIT_UNSUPPORTED;

@@ -113,8 +113,9 @@ static void put_json(const cli_onnx *m, const timing *t)
         printf(": %" PRIu64 "%s", m->dims[i], i + 1 == m->range_count ? " }, " : "");
     }
     printf("\"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
-           "\"calls\": %" PRIu32 ", \"computed\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
-           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, opjit_model_computed_count(m->model), t->peak_bytes);
+           "\"calls\": %" PRIu32 ", \"computed\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [",
+           m->read_ms, m->compile_ms, m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls,
+           opjit_model_computed_count(m->model), t->peak_bytes);
     for (uint32_t i = 0; i < t->step_count; i++) {
         printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f", i == 0 ? "" : ",",
                t->steps[i].step, t->steps[i].extent, (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3);

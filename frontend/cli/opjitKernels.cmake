@@ -8,13 +8,15 @@
 # makes <target> a library of all dispatchables of the models, compiled again whenever a model, one of the files after
 # DEPENDS (data that models read) or opjit changes.  A program that links it includes "<target>.h", or a header a
 # dispatchable, and calls them; it needs nothing else.  With opjit::runtime linked as well, <target>_registry gives the
-# same kernels by name (opjit_library_of).  Fields after LATE become parameters of the functions.  <target> has to be a C identifier.
+# same kernels by name (opjit_library_of).  Fields after LATE become parameters of the functions.  <target> has to be a
+# C identifier.
 #
-# Without TARGETS there are three versions for x86-64 (v1, v3, v4), of which the best that the machine runs is chosen when
-# the program is loaded; for other processors one, that any of them runs.
+# Without TARGETS there are three versions for x86-64 (v1, v3, v4), of which the best that the machine runs is chosen
+# when the program is loaded; for other processors one, that any of them runs.
 #
-# OPJIT_PROGRAM may name the opjit to use.  It has to where this package's can't make code: in a cross build, whose program
-# doesn't run here, and in a build without code generation; else one is looked for in the PATH of the machine that builds.
+# OPJIT_PROGRAM may name the opjit to use.  It has to where this package's can't make code: in a cross build, whose
+# program doesn't run here, and in a build without code generation; else one is looked for in the PATH of the machine
+# that builds.
 
 # Sets <out> to code for the processor that is built for.
 function(opjit_default_targets out)
@@ -25,7 +27,8 @@ function(opjit_default_targets out)
     elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "riscv64")
         set(${out} cpu:rv64gc PARENT_SCOPE)
     else()
-        message(FATAL_ERROR "opjit_add_kernels: there is no code for CMAKE_SYSTEM_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR}; x86_64, aarch64 and riscv64 are known")
+        message(FATAL_ERROR
+                "opjit_add_kernels: there is no code for CMAKE_SYSTEM_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR}; x86_64, aarch64 and riscv64 are known")
     endif()
 endfunction()
 
@@ -43,7 +46,8 @@ function(opjit_find_program)
     find_program(OPJIT_PROGRAM opjit NO_CMAKE_FIND_ROOT_PATH NO_CMAKE_PATH NO_CMAKE_INSTALL_PREFIX
                  DOC "An opjit that makes code and runs on this machine")
     if(NOT OPJIT_PROGRAM)
-        message(FATAL_ERROR "opjit_add_kernels: OPJIT_PROGRAM has to name an opjit that runs on this machine and makes code: what is built here doesn't")
+        message(FATAL_ERROR
+                "opjit_add_kernels: OPJIT_PROGRAM has to name an opjit that runs on this machine and makes code: what is built here doesn't")
     endif()
 endfunction()
 
@@ -51,7 +55,8 @@ function(opjit_add_kernels target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "PREFIX_MODEL;MASKS_ABSORB" "LEVEL;DISPATCHABLE;FEATURE_LEVEL"
                           "MODELS;TARGETS;LATE;DEPENDS")
     if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
-        message(FATAL_ERROR "opjit_add_kernels(${target}): ${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}: unknown, or without a value")
+        message(FATAL_ERROR
+                "opjit_add_kernels(${target}): ${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}: unknown, or without a value")
     endif()
     if(NOT arg_MODELS)
         message(FATAL_ERROR "opjit_add_kernels(${target}): there are no MODELS")
@@ -60,7 +65,8 @@ function(opjit_add_kernels target)
         opjit_default_targets(arg_TARGETS)
     endif()
     if(CMAKE_CROSSCOMPILING AND arg_TARGETS MATCHES "(^|;)cpu(:host)?(;|$)")
-        message(FATAL_ERROR "opjit_add_kernels(${target}): TARGETS ${arg_TARGETS}: cpu and cpu:host are the machine that builds, this is a cross build")
+        message(FATAL_ERROR
+                "opjit_add_kernels(${target}): TARGETS ${arg_TARGETS}: cpu and cpu:host are the machine that builds, this is a cross build")
     endif()
     opjit_find_program()
 

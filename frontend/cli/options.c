@@ -13,7 +13,8 @@
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 const cli_command_row opjit_cli_commands[] = {
-    { "run", opjit_cli_run, 1, 1, "MODEL", NULL, "run the model's commands, or an .onnx model once", "opjit run eye.json --threads 4" },
+    { "run", opjit_cli_run, 1, 1, "MODEL", NULL, "run the model's commands, or an .onnx model once",
+      "opjit run eye.json --threads 4" },
     { "explain", opjit_cli_explain, 1, 1, "MODEL", NULL,
       "show each dispatchable, its IR after each pass, and what it writes",
       "opjit explain masks.json --dispatchable causal" },
@@ -321,8 +322,8 @@ const cli_option_row opjit_cli_options[] = {
       "an .onnx model's input out of a .npy file; at most 64 integers of at most one dimension become constants",
       set_input, 0 },
     { "--dim", NULL, "NAME=N", NULL, " run explain compile bench ", false, false,
-      "the size of a model's dimension that has a name; for an .onnx model 1..4096:512 keeps it dynamic, for one kernel "
-      "of all these sizes, cut for 512",
+      "the size of a model's dimension that has a name; for an .onnx model 1..4096:512 keeps it dynamic, for one "
+      "kernel of all these sizes, cut for 512",
       set_dim, 0 },
     { "--shape", NULL, "NAME=A,B,...", NULL, " run explain compile bench ", false, false,
       "all sizes of an .onnx model's input", set_shape, 0 },
@@ -358,7 +359,8 @@ const cli_option_row opjit_cli_options[] = {
     { "--allow-outside", NULL, NULL, NULL, MODELS, false, false, "the model may name files outside of its folder",
       FLAG(allow_outside) },
     { "--no-cache", NULL, NULL, NULL, MODELS, true, false, "neither read nor write the disk cache", FLAG(no_cache) },
-    { "--out-of-process", NULL, NULL, NULL, MODELS, true, false, "run LLVM in processes of its own", FLAG(out_of_process) },
+    { "--out-of-process", NULL, NULL, NULL, MODELS, true, false, "run LLVM in processes of its own",
+      FLAG(out_of_process) },
     { "--cache-dir", NULL, "DIR", NULL, " run explain compile bench cache ", true, false,
       "the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder", set_cache_dir, 0 },
     { "--quiet", NULL, NULL, NULL, MODELS, true, false, "no progress, no notes, no list of files", FLAG(quiet) },

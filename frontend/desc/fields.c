@@ -285,7 +285,8 @@ static opjit_status take_activations(walk *w, const op_field *field)
     if (given == NULL && (field->flags & OP_OPTIONAL) != 0)
         return OPJIT_OK;
     if (given == NULL)
-        return field_error(w, field, is_array ? "NULL, must be an array of activations" : "NULL, must be an activation");
+        return field_error(w, field,
+                           is_array ? "NULL, must be an array of activations" : "NULL, must be an activation");
     if (is_array)
         TRY(opjit_fe_check_numbers(w->op->def, field, given, count, w->error));
     TRY(copy_array(w, given, count, sizeof(DML_OPERATOR_DESC), &copy));

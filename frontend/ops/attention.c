@@ -10,8 +10,8 @@
  *   keyLength[b] are inside.
  * - QueryHeadCount / KeyValueHeadCount heads that follow each other share the keys and values of one.
  * - PastSequenceLengthsTensor {batch}: that many keys of PastKeyTensor are there, the new ones follow them, and what is
- *   left of the present ones is 0.  A query attends to keys up to its own position, other weights are 0.  The document's
- *   types for it are the other tensors'; INT32 is what callers pass. */
+ *   left of the present ones is 0.  A query attends to keys up to its own position, other weights are 0.  The
+ *   document's types for it are the other tensors'; INT32 is what callers pass. */
 #include "frontend/ops/attention.h"
 
 #include <string.h>

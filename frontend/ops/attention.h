@@ -15,7 +15,8 @@ enum { OUTPUT, PRESENT_KEY, PRESENT_VALUE, ATTENTION_OUTPUTS };
 
 typedef struct attention_sizes {
     uint64_t batch, queries;  /* queries: of a sequence */
-    uint64_t added, past;     /* keys that are new, and that PastKeyTensor has; total: of both, or of the present ones */
+    /* keys that are new, and that PastKeyTensor has; total: of both, or of the present ones */
+    uint64_t added, past;
     uint64_t total;
     uint64_t heads, key_heads; /* heads / key_heads queries share the keys and values of a head */
     uint64_t size, value_size; /* of a head: elements of a query and key, of a value */

@@ -97,7 +97,8 @@ static bool is_there(const attention *a, uint32_t input)
 
 /* --- queries, keys and values ------------------------------------------------------------------------------------- */
 
-/* Where they are: in a tensor of their own, with an element of all heads behind the other; or stacked, at this place. */
+/* Where they are: in a tensor of their own, with an element of all heads behind the other; or stacked, at this
+ * place. */
 typedef struct source {
     uint32_t own, stacked, place;
     uint64_t size, bias; /* elements of a head; where the heads' begin in BiasTensor */

@@ -219,7 +219,8 @@ const op_def opjit_fe_op_quantized_linear_convolution = {
     .type = DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION,
     .name = "QUANTIZED_LINEAR_CONVOLUTION",
     .formula =
-        "(the sum of CONVOLUTION_INTEGER + Bias) * (InputScale * FilterScale / OutputScale), rounded, + OutputZeroPoint",
+        "(the sum of CONVOLUTION_INTEGER + Bias) * (InputScale * FilterScale / OutputScale), rounded, + "
+        "OutputZeroPoint",
     .desc_size = sizeof(QUANTIZED),
     OP_ROWS(quantized_fields, quantized_support),
     .introduced = DML_FEATURE_LEVEL_2_1,

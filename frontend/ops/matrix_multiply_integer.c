@@ -352,7 +352,8 @@ const op_def opjit_fe_op_quantized_linear_matrix_multiply = {
     .type = DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
     .name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
     .formula =
-        "(A - AZeroPoint) * (B - BZeroPoint) * (AScale * BScale / OutputScale), rounded, + OutputZeroPoint, products of matrices",
+        "(A - AZeroPoint) * (B - BZeroPoint) * (AScale * BScale / OutputScale), rounded, + OutputZeroPoint, products "
+        "of matrices",
     .desc_size = sizeof(QUANTIZED),
     OP_ROWS(quantized_fields, quantized_support),
     .introduced = DML_FEATURE_LEVEL_2_1,

@@ -148,7 +148,8 @@ static ir_ref length_of(recurrent *r, ir_ref batch)
     const ir_ref zero_ = opjit_ir_index(f, 0), times = opjit_ir_index(f, (int64_t)r->times);
     if (!r->l->op->inputs[r->lengths].present)
         return times;
-    const ir_ref given = f->failed ? 0 : opjit_ir_load(f, r->l->inputs[r->lengths], (ir_ref[]){ zero_, zero_, zero_, batch });
+    const ir_ref given =
+        f->failed ? 0 : opjit_ir_load(f, r->l->inputs[r->lengths], (ir_ref[]){ zero_, zero_, zero_, batch });
     return ir_expr3(f, IR_CLAMP, IR_INDEX, ir_expr1(f, IR_TO_INDEX, IR_INDEX, given), zero_, times);
 }
 

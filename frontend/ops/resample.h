@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resample.h - shared by RESAMPLE's forms and their gradients (resample.c says what they compute): fields, checks, where
- * coordinates lie, and values that are resampled along one dimension after the other.  For the files of this folder. */
+/* resample.h - shared by RESAMPLE's forms and their gradients (resample.c says what they compute): fields, checks,
+ * where coordinates lie, and values that are resampled along one dimension after the other.  For the files of this
+ * folder. */
 #ifndef OPJIT_FRONTEND_OPS_RESAMPLE_H
 #define OPJIT_FRONTEND_OPS_RESAMPLE_H
 

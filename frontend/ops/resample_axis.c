@@ -60,8 +60,8 @@ static opjit_status check_finite(const opjit_operator *op, const char *field, ui
                            d, (double)value);
 }
 
-/* What is between the steps has a limited number of elements, as tensors have.  Dimensions behind the one of a step have
- * the output's sizes by then. */
+/* What is between the steps has a limited number of elements, as tensors have.  Dimensions behind the one of a step
+ * have the output's sizes by then. */
 static opjit_status check_steps(const opjit_operator *op, const resample *r, opjit_error *error)
 {
     uint64_t sizes[OPJIT_MAX_RANK];

@@ -162,7 +162,8 @@ const op_def opjit_fe_op_scatter_elements = {
 const op_def opjit_fe_op_scatter_reduce = {
     .type = OPJIT_OPERATOR_SCATTER_REDUCE,
     .name = "SCATTER_REDUCE",
-    .formula = "Output = Input; then x = f(x, Updates[c]), x being Output[c, but Indices[c] on Axis], one after the other",
+    .formula =
+        "Output = Input; then x = f(x, Updates[c]), x being Output[c, but Indices[c] on Axis], one after the other",
     .desc_size = sizeof(REDUCE),
     OP_ROWS(reduce_fields, reduce_support),
     .validate = validate_elements,

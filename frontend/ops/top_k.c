@@ -2,8 +2,8 @@
 /* top_k.c - TOP_K, TOP_K1: the K greatest or least elements along an axis, in order, and where they are.
  *
  * Of equal elements the first one comes first.  What the documents leave open: a NaN is above all numbers and equal to
- * another NaN; -0 and +0 are equal.  Elements become unsigned keys in this order; the K greatest keys are selected, then
- * sorted (ranking.h). */
+ * another NaN; -0 and +0 are equal.  Elements become unsigned keys in this order; the K greatest keys are selected,
+ * then sorted (ranking.h). */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/ranking.h"
@@ -119,7 +119,8 @@ static ir_ref row_of(const op_lowering *l, ir_ref statement, uint32_t axis)
     return row;
 }
 
-/* The bits of a floating number of a type as an unsigned number in its order: -0 as +0, all NaNs as the greatest one. */
+/* The bits of a floating number of a type as an unsigned number in its order: -0 as +0, all NaNs as the greatest
+ * one. */
 static ir_ref order_of_float(ir_func *f, ir_type key, ir_ref bits, ir_type type)
 {
     const uint64_t sign = UINT64_C(1) << (8 * opjit_ir_type_size(type) - 1), all = sign | (sign - 1);

@@ -194,8 +194,8 @@ uint64_t opjit_fe_window_holders(const fe_window *w, const fe_tensor *pooled)
     return holders;
 }
 
-/* Number j, along dimension d, of the windows that may hold the pixel at x, counted from the padding's start: it, to *o,
- * and its tap there, to *tap, both clamped.  Returns whether it does.  Tap j of window o is at o * stride + j *
+/* Number j, along dimension d, of the windows that may hold the pixel at x, counted from the padding's start: it, to
+ * *o, and its tap there, to *tap, both clamped.  Returns whether it does.  Tap j of window o is at o * stride + j *
  * dilation; the last tap belongs to the first window. */
 static ir_ref holder_along(ir_func *f, const fe_window *w, uint32_t d, uint64_t along, ir_ref x, ir_ref j, ir_ref *o,
                            ir_ref *tap)

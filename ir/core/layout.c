@@ -234,7 +234,8 @@ static uint64_t lowest(const by_size *b, uint32_t tensor)
     for (uint32_t p = b->lists[tensor]; p != 0; p = b->pairs[p].next) {
         const uint32_t other = b->pairs[p].with;
         if (b->at[other] != UINT64_MAX)
-            b->taken[count++] = (gap){ b->at[other], b->at[other] + align_up(b->f->tensors[other].bytes, MEMORY_ALIGN) };
+            b->taken[count++] =
+                (gap){ b->at[other], b->at[other] + align_up(b->f->tensors[other].bytes, MEMORY_ALIGN) };
     }
     qsort(b->taken, count, sizeof *b->taken, by_offset);
     for (uint32_t i = 0; i < count && b->taken[i].begin < offset + size; i++)

@@ -57,8 +57,8 @@ val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val 
 
 /* --- shared arithmetic ------------------------------------------------------------------------------------------ */
 
-/* From coefficient `first` on, by Horner's scheme; a long polynomial as its even and its odd half, which are independent
- * of each other. */
+/* From coefficient `first` on, by Horner's scheme; a long polynomial as its even and its odd half, which are
+ * independent of each other. */
 static val poly_from(math *m, const math_poly *poly, uint32_t first, val t)
 {
     const double *c = poly->coefficients + first;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* witness.c - whether a generalization computes, for other sizes than its samples, what the graph is defined as there.
  *
- * The verifier proves that an instance reads and writes what it may; it knows nothing of values.  Where a mask begins to
- * hide something, a padding becomes none, or a sum gets another order, the graph's definition changes.  So witnesses,
- * sizes between the bounds, are lowered, which is cheap: their definitions have to be the samples' with other numbers,
- * and each number has to be what its form says.  Passes, too, know by sizes that a mask hides nothing: where a witness is
- * a prime, as samples are, its loops have to be the samples'.  Where a definition or the loops are others (of size 1,
- * say, whose coordinate is known) both the definition and the instance are interpreted, if that is little work. */
+ * The verifier proves that an instance reads and writes what it may; it knows nothing of values.  Where a mask begins
+ * to hide something, a padding becomes none, or a sum gets another order, the graph's definition changes.  So
+ * witnesses, sizes between the bounds, are lowered, which is cheap: their definitions have to be the samples' with
+ * other numbers, and each number has to be what its form says.  Passes, too, know by sizes that a mask hides nothing:
+ * where a witness is a prime, as samples are, its loops have to be the samples'.  Where a definition or the loops are
+ * others (of size 1, say, whose coordinate is known) both the definition and the instance are interpreted, if that is
+ * little work. */
 #include "ir/general/witness.h"
 
 #include "ir/core/internal.h"

@@ -42,7 +42,8 @@ static opjit_status check_stage_reads(stage_reads *w, ir_ref expr)
         return OPJIT_OK;
     w->v->walked[expr] = w->v->walk;
     const ir_role role = f->tensors[node->op == IR_LOAD ? opjit_ir_root(f, node->ref) : 0].role;
-    if (node->op == IR_LOAD && (role == IR_TEMP || role == IR_KEPT || role == IR_OUT) && !read_is_own(w, ir_at(f, w->stage)->body, expr))
+    if (node->op == IR_LOAD && (role == IR_TEMP || role == IR_KEPT || role == IR_OUT) &&
+        !read_is_own(w, ir_at(f, w->stage)->body, expr))
         return opjit_ir_verify_fail(w->v, 7, expr, "another iteration of the stage may store what it reads");
     for (uint32_t i = 0; i < node->count; i++)
         TRY(check_stage_reads(w, ir_operand(f, expr, i)));

@@ -37,7 +37,8 @@ static opjit_status check_member(const verifier *v, const recurrence *r, ir_ref 
     const ir_tensor *t = &f->tensors[ir_at(f, item)->ref], *first = &f->tensors[ir_at(f, r->first)->ref];
     if (ir_at(f, item)->op != IR_DEF || opjit_ir_scanned(f, item) >= 0 || opjit_ir_is_counted(f, item) || t->rank < 2 ||
         t->sizes[0] != first->sizes[0])
-        FAIL(21, item, "an item of a recurrence is a def, no scan or of a counted length, of as many steps as the others");
+        FAIL(21, item,
+             "an item of a recurrence is a def, no scan or of a counted length, of as many steps as the others");
     if (t->feeds == 0)
         return OPJIT_OK;
     const ir_tensor *state = &f->tensors[t->feeds];

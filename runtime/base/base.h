@@ -124,8 +124,8 @@ void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
 
-/* Writes a number in as few bytes as it needs, 7 bits in each, the lowest first; returns where it ends.  No number begins
- * like another one. */
+/* Writes a number in as few bytes as it needs, 7 bits in each, the lowest first; returns where it ends.  No number
+ * begins like another one. */
 #define RT_NUMBER_MOST 10u /* bytes of the longest, of 32 bits 5 */
 static inline uint8_t *rt_put_number(uint8_t *at, uint64_t value)
 {
@@ -179,8 +179,8 @@ static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) 
 /* --- element types ---------------------------------------------------------------------------------------------- */
 /* Bytes per element; 0 for UNKNOWN, the 4-bit types and numbers that are not a type. */
 uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
-/* Bytes of so many elements side by side: two of a 4-bit type in each, the first in its lower half.  0 as above, except for
- * these.  count: at most 2^60. */
+/* Bytes of so many elements side by side: two of a 4-bit type in each, the first in its lower half.  0 as above, except
+ * for these.  count: at most 2^60. */
 uint64_t opjit_rt_dtype_bytes(DML_TENSOR_DATA_TYPE type, uint64_t count);
 static inline bool rt_dtype_is_half_byte(DML_TENSOR_DATA_TYPE type)
 {

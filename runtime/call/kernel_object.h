@@ -49,8 +49,8 @@ typedef struct slot {
 
 /* What a kernel needs of its tiers (tiers.c), by pointers: the runtime alone makes none. */
 typedef struct rt_tiers_base {
-    /* For a call with these sizes, which are checked: runs the kernel that there is of them, *out_status is what came of
-     * it; false: there is none, or the call's workspace is too small for it, and the call is counted. */
+    /* For a call with these sizes, which are checked: runs the kernel that there is of them, *out_status is what came
+     * of it; false: there is none, or the call's workspace is too small for it, and the call is counted. */
     bool (*call)(const opjit_kernel *k, const opjit_call *call, const uint64_t *dims, opjit_status *out_status,
                  opjit_error *error);
     void (*close)(struct rt_tiers_base *tiers); /* the kernel goes */
@@ -156,8 +156,8 @@ static inline uint32_t call_workers(const opjit_call *call)
 {
     return call->executor == NULL ? 1 : call->executor->workers;
 }
-/* keep.c.  Runs the iterations of a stage, in pieces on r's executor where there is more than one: a single one stays on
- * this thread, as handing it over would only cost time. */
+/* keep.c.  Runs the iterations of a stage, in pieces on r's executor where there is more than one: a single one stays
+ * on this thread, as handing it over would only cost time. */
 opjit_status opjit_rt_run_stage(const rt_run *r, uint32_t index, uint64_t extent, opjit_error *error);
 /* keep.c.  What the shared and the scratch memory take; false: more than any memory. */
 bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out);

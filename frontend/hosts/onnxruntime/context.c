@@ -218,8 +218,8 @@ const char *opjit_ort_unpack(const stored *s, arena *memory, carried *out)
 
 /* --- without zeros ------------------------------------------------------------------------------------------------ */
 /* ONNX Runtime ends the text of an attribute at the first byte of 0.  So bytes that stand in one are written in runs
- * without any (consistent overhead byte stuffing): a run's length + 1, then the run.  Behind one of fewer than 254 bytes
- * a zero is meant, except behind the last. */
+ * without any (consistent overhead byte stuffing): a run's length + 1, then the run.  Behind one of fewer than 254
+ * bytes a zero is meant, except behind the last. */
 
 bool opjit_ort_without_zeros(const bytes *from, bytes *out)
 {

@@ -189,7 +189,7 @@ PyObject *host_xla_handler(PyObject *module, PyObject *unused)
     return PyCapsule_New(target.pointer, "xla._CUSTOM_CALL_TARGET", NULL);
 }
 
-/* --- checks while JAX traces ---------------------------------------------------------------------------------------- */
+/* --- checks while JAX traces -------------------------------------------------------------------------------------- */
 /* An array as JAX describes it, of no memory yet. */
 static int describe(host_state *state, PyObject *dtype, PyObject *shape, int64_t sizes[static 8], host_tensor *out)
 {

@@ -8,7 +8,7 @@
 
 #include "frontend/hosts/tvmffi/host.h"
 
-/* --- the context, one for the process ------------------------------------------------------------------------------ */
+/* --- the context, one for the process ----------------------------------------------------------------------------- */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static opjit_context *context; /* made when it is first needed, again where that failed */
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What opjit takes of aten: a table from an overload to a function that says the same with a graph's tensors.
 
-A function gets the node and its arguments, with tensors of opjit in the place of nodes.  A tensor without dimensions has
-one of size 1 here, and booleans are uint8.  What opjit computes in another way than PyTorch for some input (NaN among
-it) is not in the table, or is refused by the `when` of its entry, and stays with PyTorch.
+A function gets the node and its arguments, with tensors of opjit in the place of nodes.  A tensor without dimensions
+has one of size 1 here, and booleans are uint8.  What opjit computes in another way than PyTorch for some input (NaN
+among it) is not in the table, or is refused by the `when` of its entry, and stays with PyTorch.
 """
 from dataclasses import dataclass
 from typing import Callable

@@ -37,8 +37,8 @@ def _whole_steps(n):
     return value_of(n).dtype is not torch.bool and all(isinstance(a, int) for a in n.args)
 
 
-@takes(aten.arange.default, aten.arange.start, aten.arange.start_step, prims.iota.default, when=_whole_steps, light=True,
-       generated=True)
+@takes(aten.arange.default, aten.arange.start, aten.arange.start_step, prims.iota.default, when=_whole_steps,
+       light=True, generated=True)
 def _arange(n, graph, *args, start=None, step=None, **more):
     if n.target is prims.iota.default:
         first, delta = start, step

@@ -99,8 +99,8 @@ def _rebuilt(gm, units, first):
 
 
 def _kernels(graph, threads, level):
-    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest is
-    tried again; a graph for which this goes on is refused."""
+    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest
+    is tried again; a graph for which this goes on is refused."""
     left = set()
     for _ in range(4):
         parts, functions, inputs = Parts(graph, left), [], []

@@ -2,9 +2,10 @@
 """Which nodes of a graph of aten become kernels: parts, each of nodes that one kernel computes.
 
 Every node has a level: that of the nodes it reads, one more where it is taken and reads what PyTorch computes.  Taken
-nodes of one level that read each other are a part, so that nothing which PyTorch computes lies between two of them.  What
-is cheap and reads inputs alone, such as a mask, goes to the level of its first reader; what is generated is free, and
-computed in each part that reads it.  Views that others read are PyTorch's own, of the part's results.  All is linear.
+nodes of one level that read each other are a part, so that nothing which PyTorch computes lies between two of them.
+What is cheap and reads inputs alone, such as a mask, goes to the level of its first reader; what is generated is free,
+and computed in each part that reads it.  Views that others read are PyTorch's own, of the part's results.  All is
+linear.
 """
 import operator
 
