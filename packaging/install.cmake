@@ -5,7 +5,8 @@
 #   codegen   libopjit-codegen, which libopjit and the program load, and libopjit-codegen-llvm, which that loads;
 #             libopjit-codegen-process and opjit-worker
 #   program   opjit, its man page and completions
-# No file of an installed tree contains its path, so the tree can be moved: package files refer to the rest relative to themselves.
+# No file of an installed tree contains its path, so the tree can be moved: package files refer to the rest relative to
+# themselves.
 include(CMakePackageConfigHelpers)
 
 set(components runtime dev)
@@ -25,13 +26,15 @@ if(TARGET opjit-codegen)
     install(TARGETS ${codegen_libraries} opjit-codegen-process opjit-worker EXPORT opjit_codegen_targets
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT codegen
             RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/opjit COMPONENT codegen)
-    install(EXPORT opjit_codegen_targets NAMESPACE opjit:: FILE opjitCodegenTargets.cmake DESTINATION ${opjit_package_dir}
+    install(EXPORT opjit_codegen_targets NAMESPACE opjit:: FILE opjitCodegenTargets.cmake
+            DESTINATION ${opjit_package_dir}
             COMPONENT codegen)
 endif()
 if(TARGET opjit-program)
     list(APPEND components program)
     install(TARGETS opjit-program EXPORT opjit_program_targets RUNTIME COMPONENT program)
-    install(EXPORT opjit_program_targets NAMESPACE opjit:: FILE opjitProgramTargets.cmake DESTINATION ${opjit_package_dir}
+    install(EXPORT opjit_program_targets NAMESPACE opjit:: FILE opjitProgramTargets.cmake
+            DESTINATION ${opjit_package_dir}
             COMPONENT program)
     install(FILES frontend/cli/MODEL.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-program COMPONENT program)
 endif()

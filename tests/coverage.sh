@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # coverage.sh [CTEST-OPTION...] - lines and branches of the product that the tests run.  Prints a row per folder; in
-# build/coverage, lines.txt has every file with the lines that no test ran.  Needs gcovr (Debian's package).  Options go to
-# ctest: -R '^(ir|fe)\.' measures some tests alone.
+# build/coverage, lines.txt has every file with the lines that no test ran.  Needs gcovr (Debian's package).  Options go
+# to ctest: -R '^(ir|fe)\.' measures some tests alone.
 set -eu
 
 cd "$(dirname "$0")/.."

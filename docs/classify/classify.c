@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* classify.c - a model as a function of a C program: reads 12 lines of 12 characters, '#' or another, and says which digit
- * they show.  It needs no library, only what opjit made of digits.onnx:
+/* classify.c - a model as a function of a C program: reads 12 lines of 12 characters, '#' or another, and says which
+ * digit they show.  It needs no library, only what opjit made of digits.onnx:
  *
  *     opjit compile digits.onnx --dim batch=1 -o made
  *     cc -Imade classify.c made/digits.o -o classify

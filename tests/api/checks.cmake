@@ -14,8 +14,8 @@ foreach(language C CXX)
                -DCOMPILER=${CMAKE_${language}_COMPILER} -P ${api}/headers.cmake)
 endforeach()
 
-# The rest is for ordinary builds: a sanitizer adds symbols to every file and its library to every program.  It also needs
-# shared libraries, which only the default build has.
+# The rest is for ordinary builds: a sanitizer adds symbols to every file and its library to every program.  It also
+# needs shared libraries, which only the default build has.
 get_target_property(type opjit TYPE)
 if(OPJIT_SANITIZE OR OPJIT_FUZZ OR NOT TARGET opjit-codegen OR NOT type STREQUAL "SHARED_LIBRARY")
     return()
@@ -44,16 +44,19 @@ foreach(way installed pkgconfig packed installed_static subdirectory)
 endforeach()
 set_tests_properties(api.consumer_installed_static api.consumer_subdirectory PROPERTIES LABELS slow RUN_SERIAL ON)
 
-opjit_test(api.options ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/options
+opjit_test(api.options ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}
+           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/options
            -DC_COMPILER=${CMAKE_C_COMPILER} -P ${api}/options.cmake)
 
 # Builds without LLVM, for this machine and for another one.
-set(none ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROGRAM=$<TARGET_FILE:opjit-program> -DC_COMPILER=${CMAKE_C_COMPILER}
+set(none ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROGRAM=$<TARGET_FILE:opjit-program>
+    -DC_COMPILER=${CMAKE_C_COMPILER}
     -DCXX_COMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR})
 opjit_test(api.none ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none -P ${api}/none.cmake)
 if(OPJIT_QEMU_AARCH64 AND OPJIT_GCC_AARCH64)
     opjit_test(api.none_aarch64 ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none_aarch64
-               -DTOOLCHAIN=${api}/aarch64.cmake -DEMULATOR=${OPJIT_QEMU_AARCH64} -DLOADER=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 -P ${api}/none.cmake)
+               -DTOOLCHAIN=${api}/aarch64.cmake -DEMULATOR=${OPJIT_QEMU_AARCH64}
+               -DLOADER=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 -P ${api}/none.cmake)
 else()
     opjit_test(api.none_aarch64 sh -c "echo skipped: no qemu-aarch64 or no aarch64-linux-gnu-gcc was found; exit 77")
 endif()
@@ -64,5 +67,6 @@ opjit_test(api.manual ${CMAKE_COMMAND} -DINCLUDE=${PROJECT_SOURCE_DIR}/include -
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     opjit_test(api.readme ${CMAKE_COMMAND} -DREADME=${PROJECT_SOURCE_DIR}/README.md
                -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>
-               -DPROGRAM=$<TARGET_FILE:opjit-program> -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/readme.cmake)
+               -DPROGRAM=$<TARGET_FILE:opjit-program> -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme
+               -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/readme.cmake)
 endif()

@@ -13,7 +13,8 @@
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
-    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text
+                    ERROR_VARIABLE text)
     if(NOT result EQUAL 0)
         list(JOIN ARGN " " command)
         message(FATAL_ERROR "${command}\ngave ${result}\n${text}")
@@ -38,7 +39,8 @@ if(WAY STREQUAL "subdirectory")
     configure_and_build(${consumer} ${WORK}/build -DOPJIT_SOURCE=${SOURCE})
 else()
     if(WAY STREQUAL "installed_static")
-        configure_and_build(${SOURCE} ${WORK}/opjit -DBUILD_SHARED_LIBS=OFF -DOPJIT_CODEGEN=static -DOPJIT_BUILD_TESTS=OFF)
+        configure_and_build(${SOURCE} ${WORK}/opjit -DBUILD_SHARED_LIBS=OFF -DOPJIT_CODEGEN=static
+                            -DOPJIT_BUILD_TESTS=OFF)
         set(BUILD ${WORK}/opjit)
     endif()
     if(WAY STREQUAL "packed")
@@ -85,7 +87,8 @@ else()
     set(prefix ${WORK}/moved)
     foreach(component runtime dev codegen program)
         file(GLOB notices ${prefix}/share/doc/opjit-${component}/*)
-        if(NOT notices MATCHES "LICENSE;.*THIRD-PARTY.txt" AND NOT (WAY STREQUAL "installed_static" AND component STREQUAL "codegen"))
+        if(NOT notices MATCHES "LICENSE;.*THIRD-PARTY.txt" AND NOT (WAY STREQUAL "installed_static" AND component
+                                                                    STREQUAL "codegen"))
             message(SEND_ERROR "${component} has the notices ${notices}; LICENSE and THIRD-PARTY.txt are needed")
         endif()
     endforeach()
@@ -96,7 +99,8 @@ else()
         if(NOT WAY STREQUAL "installed_static")
             run(${program} run --no-cache --out-of-process ${consumer}/kernels.json)
         endif()
-        run(${program} compile --no-cache ${consumer}/kernels.json --emit lib,header --name consumer_kernels -o ${WORK}/kernels)
+        run(${program} compile --no-cache ${consumer}/kernels.json --emit lib,header --name consumer_kernels -o
+            ${WORK}/kernels)
     endforeach()
 endif()
 
@@ -105,7 +109,8 @@ function(build_by_pkg_config package source program)
     separate_arguments(flags UNIX_COMMAND "${flags}")
     execute_process(COMMAND ${PKG_CONFIG} --variable=libdir ${package} OUTPUT_VARIABLE libdir
                     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    run(${C_COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -Ikernels ${consumer}/${source} ${ARGN} -o ${program} ${flags}
+    run(${C_COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -Ikernels ${consumer}/${source} ${ARGN} -o ${program}
+        ${flags}
         -Wl,-rpath,${libdir})
     run(${WORK}/${program})
 endfunction()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# headers.cmake - compiles each public header alone, twice in one file, as strict C11 or C++17 and as what newer compilers
-# take by default, C23 and C++20: it needs no other header before it, has an include guard and no extension.  dml_layout.c is
-# compiled likewise, with both spellings of types.
+# headers.cmake - compiles each public header alone, twice in one file, as strict C11 or C++17 and as what newer
+# compilers take by default, C23 and C++20: it needs no other header before it, has an include guard and no extension.
+# dml_layout.c is compiled likewise, with both spellings of types.
 #   cmake -DINCLUDE=<include folder> -DLANGUAGE=C|CXX -DCOMPILER=<compiler> -P headers.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -16,7 +16,8 @@ endif()
 
 function(compile what)
     foreach(standard IN LISTS standards)
-        execute_process(COMMAND ${COMPILER} ${flags} -std=${standard} ${ARGN} RESULT_VARIABLE result ERROR_VARIABLE text)
+        execute_process(COMMAND ${COMPILER} ${flags} -std=${standard} ${ARGN} RESULT_VARIABLE result
+                        ERROR_VARIABLE text)
         if(NOT result EQUAL 0)
             message(SEND_ERROR "${what} does not compile as ${standard}:\n${text}")
         endif()

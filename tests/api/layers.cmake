@@ -38,16 +38,17 @@ check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eva
 # What loads LLVM's backend has to find its library.
 check(codegen/front "\"codegen/(codegen|driver/driver|front/front)\\.h|<stdatomic\\.h|<string\\.h|\"runtime/base/module\\.h|${public}|<llvm-c/|\"opjit_build_id\\.h")
 # A host has the client, so no LLVM; and nothing else of codegen knows of processes.
-check(codegen/process "${c}|${posix}|<(malloc|poll)\\.h|${public}|\"codegen/(codegen\\.h|process/)|\"ir/ir\\.h|\"runtime/(base/(base|lock|module)|target/target)\\.h|\"opjit_build_id\\.h")
+check(codegen/process
+      "${c}|${posix}|<(malloc|poll)\\.h|${public}|\"codegen/(codegen\\.h|process/)|\"ir/ir\\.h|\"runtime/(base/(base|lock|module)|target/target)\\.h|\"opjit_build_id\\.h")
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/cli/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
 
 # A host may have the program's reader of models, as TVM FFI's has.
 check(frontend/hosts "${c}|${posix}|${public}|\"frontend/(hosts/|cli/model\\.h)|<(Python|structmember)\\.h")
 
-# The program uses the public API alone: it is the proof that the API suffices.  From inside it takes runtime/base's memory,
-# byte strings, lines of errors and UTF-8, which know nothing of operators or kernels, instead of a second copy of them; of
-# base.h's other names, none.
+# The program uses the public API alone: it is the proof that the API suffices.  From inside it takes runtime/base's
+# memory, byte strings, lines of errors and UTF-8, which know nothing of operators or kernels, instead of a second copy
+# of them; of base.h's other names, none.
 file(GLOB files RELATIVE ${ROOT} ${ROOT}/frontend/cli/*.c ${ROOT}/frontend/cli/*.h)
 set(base "arena|bytes|error|default_allocator|allocate|release|no_memory|printable|hash64")
 foreach(file IN LISTS files)

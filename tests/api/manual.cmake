@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# manual.cmake - the headers as a manual: the program on top of opjit.h compiles without warnings as it stands there, prints
-# its matrix, and is refused where its header is of another version than the library; every function of all headers has a
-# comment that ends with [threads, since], every callback's type too, every field of a structure one of its own.
+# manual.cmake - the headers as a manual: the program on top of opjit.h compiles without warnings as it stands there,
+# prints its matrix, and is refused where its header is of another version than the library; every function of all
+# headers has a comment that ends with [threads, since], every callback's type too, every field of a structure one of
+# its own.
 #   cmake -DINCLUDE=<folder> -DLIBRARY=<libopjit> -DWORK=<folder> -DCOMPILER=<cc> -P manual.cmake
 cmake_minimum_required(VERSION 3.25)
 

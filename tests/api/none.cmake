@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# none.cmake - opjit without LLVM, which must not be looked for: it is installed, its program runs the example models in the
-# interpreter and says so, and programs with kernels that another opjit made are built against it.
+# none.cmake - opjit without LLVM, which must not be looked for: it is installed, its program runs the example models in
+# the interpreter and says so, and programs with kernels that another opjit made are built against it.
 # With TOOLCHAIN all of that is a cross build, whose programs EMULATOR runs.  The native one asks for a unity build too.
 #   cmake -DSOURCE=.. -DWORK=.. -DPROGRAM=<opjit that makes code> -DC_COMPILER=.. -DCXX_COMPILER=.. -DGENERATOR=..
 #         [-DTOOLCHAIN=.. -DEMULATOR=<qemu> -DLOADER=<ld-linux of that machine>] -P none.cmake
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
-    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text
+                    ERROR_VARIABLE text)
     if(NOT result EQUAL 0)
         list(JOIN ARGN " " command)
         message(FATAL_ERROR "${command}\ngave ${result}\n${text}")
@@ -16,7 +17,8 @@ endfunction()
 
 # What must end with status and say this on standard error; standard output into ${printed}.
 function(expect status said)
-    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE errors)
+    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE text
+                    ERROR_VARIABLE errors)
     string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
     if(NOT result EQUAL status OR NOT errors MATCHES "${said}")
         list(JOIN ARGN " " command)
@@ -36,7 +38,8 @@ if(TOOLCHAIN)
 else()
     list(APPEND options -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_UNITY_BUILD=ON)
 endif()
-run(${CMAKE_COMMAND} ${options} -S ${SOURCE} -B ${WORK}/opjit -DOPJIT_CODEGEN=none -DOPJIT_FFI=OFF -DOPJIT_BUILD_TESTS=OFF
+run(${CMAKE_COMMAND} ${options} -S ${SOURCE} -B ${WORK}/opjit -DOPJIT_CODEGEN=none -DOPJIT_FFI=OFF
+    -DOPJIT_BUILD_TESTS=OFF
     -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DOPJIT_WERROR=ON)
 run(${CMAKE_COMMAND} --build ${WORK}/opjit)
 run(${CMAKE_COMMAND} --install ${WORK}/opjit --prefix ${WORK}/prefix)

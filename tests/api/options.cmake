@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# options.cmake - what a project that has this tree in its own gets: its own build type, no -Werror, no install rules and no
-# tests unless it asks, no program where it says so.  Nothing is built.
+# options.cmake - what a project that has this tree in its own gets: its own build type, no -Werror, no install rules
+# and no tests unless it asks, no program where it says so.  Nothing is built.
 #   cmake -DSOURCE=.. -DWORK=.. -DC_COMPILER=.. -P options.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# Configures a project that has the tree in its own, with options; its build rules are text, its targets' names are targets.
+# Configures a project that has the tree in its own, with options; its build rules are text, its targets' names are
+# targets.
 function(configure)
     file(REMOVE_RECURSE ${WORK}/build)
     execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${WORK} -B ${WORK}/build -DCMAKE_C_COMPILER=${C_COMPILER}
@@ -27,7 +28,8 @@ endfunction()
 unset(ENV{CFLAGS})
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
-file(WRITE ${WORK}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(host LANGUAGES C)\nadd_subdirectory(${SOURCE} opjit)\n")
+file(WRITE ${WORK}/CMakeLists.txt
+     "cmake_minimum_required(VERSION 3.25)\nproject(host LANGUAGES C)\nadd_subdirectory(${SOURCE} opjit)\n")
 
 configure()
 file(STRINGS ${WORK}/build/CMakeCache.txt build_type REGEX "^CMAKE_BUILD_TYPE:STRING=")

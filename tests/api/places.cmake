@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# places.cmake - a refusal says its place: outside of runtime/base, errors of the library are set by opjit_rt_refuse, which
-# fills op, field and value in; opjit_rt_error_set is for broken invariants (OPJIT_INTERNAL), which have none.
+# places.cmake - a refusal says its place: outside of runtime/base, errors of the library are set by opjit_rt_refuse,
+# which fills op, field and value in; opjit_rt_error_set is for broken invariants (OPJIT_INTERNAL), which have none.
 #   cmake -DROOT=<source folder> -P places.cmake
 cmake_minimum_required(VERSION 3.25)
 set(refusals 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# readme.cmake - compiles and runs the C examples of the documents, as they stand there: the README's, against the library,
-# and the one of kernels made ahead of time, with the commands before it.  Links between documents lead to files.
+# readme.cmake - compiles and runs the C examples of the documents, as they stand there: the README's, against the
+# library, and the one of kernels made ahead of time, with the commands before it.  Links between documents lead to
+# files.
 #   cmake -DREADME=<file> -DINCLUDE=<folder> -DLIBRARY=<libopjit> -DPROGRAM=<opjit> -DWORK=<folder> -DCOMPILER=<cc>
 #         -P readme.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -33,7 +34,8 @@ file(MAKE_DIRECTORY ${WORK})
 read_block(README.md "```c" text)
 file(WRITE ${WORK}/example.c "${text}")
 cmake_path(GET LIBRARY PARENT_PATH folder)
-run(${COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -I${INCLUDE} example.c -o example ${LIBRARY} -lm -Wl,-rpath,${folder})
+run(${COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -I${INCLUDE} example.c -o example ${LIBRARY} -lm
+    -Wl,-rpath,${folder})
 execute_process(COMMAND ${WORK}/example OUTPUT_VARIABLE output RESULT_VARIABLE result)
 read_block(README.md "```\n\n```" expected) # what stands behind the program
 if(NOT result EQUAL 0 OR NOT output STREQUAL expected)

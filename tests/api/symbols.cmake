@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # symbols.cmake - reads the symbols that our code defines and uses.
 #   cmake -DNM=<nm> -DREADELF=<readelf> -DINCLUDE=<include folder> -DARCHIVES=<a;b> -DOPJIT=<lib> -DRUNTIME=<lib>
-#         [-DCODEGEN=<lib>] [-DBACKEND=<lib>] [-DDEVICE=<lib>] [-DPROGRAM=<opjit>] [-DPROCESS=<lib> -DWORKER=<program>] -P symbols.cmake
+#         [-DCODEGEN=<lib>] [-DBACKEND=<lib>] [-DDEVICE=<lib>] [-DPROGRAM=<opjit>] [-DPROCESS=<lib> -DWORKER=<program>]
+#         -P symbols.cmake
 # ARCHIVES  hold every object of the library: names have our prefix, and what a library must not do is not called.
 # The rest  are shared libraries: they export what the headers declare and nothing else, and do not need LLVM.
 cmake_minimum_required(VERSION 3.25)
 
-# --- names: a static library has no namespace except its prefix --------------------------------------------------------------
+# --- names: a static library has no namespace except its prefix -------------------------------------------------------
 foreach(archive IN LISTS ARCHIVES)
     execute_process(COMMAND ${NM} -g --defined-only ${archive} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX MATCHALL "[0-9a-f]+ [A-Z] [^\n]+" lines "${text}")
@@ -39,7 +40,7 @@ foreach(archive IN LISTS ARCHIVES)
     endforeach()
 endforeach()
 
-# --- exports --------------------------------------------------------------------------------------------------------------
+# --- exports ----------------------------------------------------------------------------------------------------------
 # Every declaration marked OPJIT_API, up to its parameter list; what stands right before it is the name.
 set(declared "")
 file(GLOB headers ${INCLUDE}/opjit/*.h)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compile.sh - `opjit compile`: which files it makes and what they are called, what it refuses, that the files are the same
-# each time, and that a C program can use them.
+# compile.sh - `opjit compile`: which files it makes and what they are called, what it refuses, that the files are the
+# same each time, and that a C program can use them.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 models=$tests/examples/models

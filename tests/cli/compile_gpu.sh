@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compile_gpu.sh - `compile` for GPUs: PTX, machine code where ptxas is installed, code objects, SPIR-V, how to launch them, refusals.
+# compile_gpu.sh - `compile` for GPUs: PTX, machine code where ptxas is installed, code objects, SPIR-V, how to launch
+# them, refusals.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 models=$tests/examples/models

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# faults.sh - `opjit run` on a disk that fails (machines/fake_files.c): each call that touches files fails once, with each
-# error, is short, or is the last one before a power failure.  In every case: one clear line or the right result, no
-# descriptor left open, files complete or unchanged, nothing wrong from the disk cache, and the next run succeeds.
+# faults.sh - `opjit run` on a disk that fails (machines/fake_files.c): each call that touches files fails once, with
+# each error, is short, or is the last one before a power failure.  In every case: one clear line or the right result,
+# no descriptor left open, files complete or unchanged, nothing wrong from the disk cache, and the next run succeeds.
 . "$(dirname "$0")/common.inc"
 [ -n "${OPJIT_TEST_FILES:-}" ] || { echo 'skipped: a sanitizer does not go with a preloaded library'; exit 77; }
 
@@ -29,7 +29,8 @@ whole() {
     [ $status != 99 ] || "$OPJIT" cache verify >"$work/out" 2>"$work/err" || fail "$1: the cache is damaged"
 }
 
-# sweep KIND CACHE BEFORE: makes each call fail.  CACHE: cold or warm; BEFORE: whether out.raw exists (old) or not (none).
+# sweep KIND CACHE BEFORE: makes each call fail.  CACHE: cold or warm; BEFORE: whether out.raw exists (old) or not
+# (none).
 sweep() {
     before=$3
     n=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# files.sh - reading and writing files: .npy of every type, damaged ones, raw bytes; that files are complete or absent, and
-# that they are inside the model's folder.
+# files.sh - reading and writing files: .npy of every type, damaged ones, raw bytes; that files are complete or absent,
+# and that they are inside the model's folder.
 . "$(dirname "$0")/common.inc"
 
 # --- round trips: an .npy file that is read and written again is the same, byte by byte -----------------------------

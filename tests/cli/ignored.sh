@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ignored.sh - the program says in one line, once, that it ignores a setting: OPJIT_DUMP, OPJIT_DUMP_DIR, the disk cache's
-# folder.  Dumped files replace links and don't follow them.
+# ignored.sh - the program says in one line, once, that it ignores a setting: OPJIT_DUMP, OPJIT_DUMP_DIR, the disk
+# cache's folder.  Dumped files replace links and don't follow them.
 . "$(dirname "$0")/common.inc"
 cp "$tests/examples/models/eye.json" "$work/m.json" # two kernels
 expected=$(cat "$tests/examples/models/eye.out")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# large.sh - reading a model of 100,000 resources, dispatchables and commands takes linear time: linear searches would take
-# minutes instead of a second, so that the limit does not depend on the machine.  Likewise a graph of 10,000 nodes, on a
-# small stack.
+# large.sh - reading a model of 100,000 resources, dispatchables and commands takes linear time: linear searches would
+# take minutes instead of a second, so that the limit does not depend on the machine.  Likewise a graph of 10,000 nodes,
+# on a small stack.
 . "$(dirname "$0")/common.inc"
 
 # large COUNT: resources r0, r1, ..., each filled by a dispatchable of its own

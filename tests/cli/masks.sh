@@ -53,8 +53,8 @@ grep -q 'store %1\[%[0-9]*,%[0-9]*\], f32 bits 0xff800000$' "$work/split" || fai
 count=$((count + 1))
 ! grep -q 'select' "$work/split" || fail 'a condition is left'
 
-# A softmax of masked scores: its loops end where the mask does, only one row of it is in memory, and it moves only its input
-# and output: 128 bytes each, while four separate nodes would write 32 + 3 * 128 and read 32 + 3 * 128.
+# A softmax of masked scores: its loops end where the mask does, only one row of it is in memory, and it moves only its
+# input and output: 128 bytes each, while four separate nodes would write 32 + 3 * 128 and read 32 + 3 * 128.
 run explain "$tests/examples/models/causal_softmax.json"
 sed -n '/^after cleanup/,/^after schedule/p' "$work/out" >"$work/loops"
 count=$((count + 4))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Random models against onnxruntime: conformance/onnx/drawn.py draws them, OPJIT_SEED (1) and OPJIT_CASES (200) say which.
-# Needs Python with the packages of requirements.txt: that of .ci/setup test, or OPJIT_PYTHON's.
+# Random models against onnxruntime: conformance/onnx/drawn.py draws them, OPJIT_SEED (1) and OPJIT_CASES (200) say
+# which. Needs Python with the packages of requirements.txt: that of .ci/setup test, or OPJIT_PYTHON's.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

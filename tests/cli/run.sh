@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh - `opjit run`: bindings, ranges, owned and deferred resources, in place, and that nothing runs before all is checked.
+# run.sh - `opjit run`: bindings, ranges, owned and deferred resources, in place, and that nothing runs before all is
+# checked.
 . "$(dirname "$0")/common.inc"
 
 # model RESOURCES DISPATCHABLES COMMANDS

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# trace.sh - `--trace FILE` of run and compile: valid JSON with what was compiled, its phases, calls and their steps; names
-# that need escapes; files that can't be written.
+# trace.sh - `--trace FILE` of run and compile: valid JSON with what was compiled, its phases, calls and their steps;
+# names that need escapes; files that can't be written.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 python=$(command -v python3 || true)

@@ -118,8 +118,8 @@ static void run_rounds(uint32_t flags)
         ck_assert_uint_gt(stats.evictions, 0);
         if (can_measure()) {
             printf("%s: %ld KiB, %+ld after %d misses, %+ld after %d hits\n",
-                   (flags & OPJIT_COMPILE_INTERPRET) != 0 ? "interpreted" : "compiled", before, between - before, MISSES,
-                   after - between, HITS);
+                   (flags & OPJIT_COMPILE_INTERPRET) != 0 ? "interpreted" : "compiled", before, between - before,
+                   MISSES, after - between, HITS);
             ck_assert_int_lt(after - before, GROWTH_ALLOWED_KIB);
         }
     }

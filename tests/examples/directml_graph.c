@@ -21,8 +21,10 @@ int main(void)
     const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
     /* -inf where column - row >= 1, else 0 */
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC mask = { .OutputTensor = &tensor, .ValueDataType = DML_TENSOR_DATA_TYPE_FLOAT32,
-                                                      .Value.Float32 = -INFINITY, .DiagonalFillBegin = 1,
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC mask = { .OutputTensor = &tensor,
+                                                      .ValueDataType = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                      .Value.Float32 = -INFINITY,
+                                                      .DiagonalFillBegin = 1,
                                                       .DiagonalFillEnd = INT32_MAX };
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = { &tensor, &tensor, &tensor };
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { &tensor, &tensor, 1, &axis };
@@ -33,13 +35,18 @@ int main(void)
     opjit_custom_desc custom = OPJIT_CUSTOM_DESC_INIT;
     /* scores and mask -> add -> softmax -> percent */
     const DML_INPUT_GRAPH_EDGE_DESC in = { .GraphInputIndex = 0, .ToNodeIndex = 1, .ToNodeInputIndex = 0 };
-    const DML_INTERMEDIATE_GRAPH_EDGE_DESC between[] = { { .FromNodeIndex = 0, .ToNodeIndex = 1, .ToNodeInputIndex = 1 },
-                                                         { .FromNodeIndex = 1, .ToNodeIndex = 2 },
-                                                         { .FromNodeIndex = 2, .ToNodeIndex = 3 } };
+    const DML_INTERMEDIATE_GRAPH_EDGE_DESC between[] = {
+        { .FromNodeIndex = 0, .ToNodeIndex = 1, .ToNodeInputIndex = 1 },
+        { .FromNodeIndex = 1, .ToNodeIndex = 2 },
+        { .FromNodeIndex = 2, .ToNodeIndex = 3 }
+    };
     const DML_OUTPUT_GRAPH_EDGE_DESC out = { .FromNodeIndex = 3 };
-    const DML_GRAPH_EDGE_DESC in_edge = { DML_GRAPH_EDGE_TYPE_INPUT, &in }, out_edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &out };
+    const DML_GRAPH_EDGE_DESC in_edge = { DML_GRAPH_EDGE_TYPE_INPUT, &in },
+                              out_edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &out };
     DML_GRAPH_EDGE_DESC edges[3];
-    DML_OPERATOR_GRAPH_NODE_DESC operators[4] = { { NULL, "mask" }, { NULL, "add" }, { NULL, "softmax" }, { NULL, "percent" } };
+    DML_OPERATOR_GRAPH_NODE_DESC operators[4] = {
+        { NULL, "mask" }, { NULL, "add" }, { NULL, "softmax" }, { NULL, "percent" }
+    };
     DML_GRAPH_NODE_DESC nodes[4];
     const DML_GRAPH_DESC graph = { .InputCount = 1, .OutputCount = 1, .NodeCount = 4, .Nodes = nodes,
                                    .InputEdgeCount = 1, .InputEdges = &in_edge, .OutputEdgeCount = 1,

@@ -14,8 +14,9 @@ int main(void)
     float out[4][5];
     const opjit_binding binding = { out, sizeof out };
     const opjit_call call = { .struct_size = sizeof call, .binding_count = 1, .bindings = &binding };
-    const int failed = opjit_context_create(NULL, &context, &error) || opjit_operator_create(context, &desc, &op, &error) ||
-                       opjit_compile_operator(context, op, NULL, &kernel, &error) || opjit_kernel_call(kernel, &call, &error);
+    const int failed =
+        opjit_context_create(NULL, &context, &error) || opjit_operator_create(context, &desc, &op, &error) ||
+        opjit_compile_operator(context, op, NULL, &kernel, &error) || opjit_kernel_call(kernel, &call, &error);
     for (int i = 0; i < 20 && !failed; i++)
         printf("%g%c", out[i / 5][i % 5], i % 5 < 4 ? ' ' : '\n');
     if (failed)

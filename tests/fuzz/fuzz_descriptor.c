@@ -97,7 +97,8 @@ static bool measure(test_case *c)
     test_tensor_measure(&c->output);
     if (c->has_input)
         test_tensor_measure(&c->input);
-    return c->elements <= MOST_ELEMENTS && c->output.bytes <= MOST_BYTES && (!c->has_input || c->input.bytes <= MOST_BYTES);
+    return c->elements <= MOST_ELEMENTS && c->output.bytes <= MOST_BYTES &&
+           (!c->has_input || c->input.bytes <= MOST_BYTES);
 }
 
 static void broken(const char *what, const test_case *c)
@@ -136,7 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == OPJIT_INVALID_ARGUMENT || status == OPJIT_UNSUPPORTED || status == OPJIT_LIMIT)
         test_require_place(&error);
     opjit_operator_release(op);
-    if (status != OPJIT_OK || !measure(&c) || (c.has_input && (c.input.buffer.Flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0))
+    if (status != OPJIT_OK || !measure(&c) ||
+        (c.has_input && (c.input.buffer.Flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0))
         return 0;
     c.in_place = (how & 2) != 0 && same_layout(&c);
     test_random_init(&random, 1, 2, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_ir_text.c - any bytes as IR text: what parses prints, and what is printed parses to the same text; the verifier is
- * total; a function that verifies and is small runs without leaving its memory. */
+/* fuzz_ir_text.c - any bytes as IR text: what parses prints, and what is printed parses to the same text; the verifier
+ * is total; a function that verifies and is small runs without leaving its memory. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

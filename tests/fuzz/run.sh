@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [SECONDS [TARGET...]] - fuzzes with libFuzzer, two targets at a time, so many seconds each (default 60; 86400 is a
-# day): all targets, or those named.  With `fixed` instead of SECONDS each target runs its own number of inputs from a
-# fixed seed, the same ones each time: what CI runs.  Builds what it needs in build/fuzz; needs clang-22 and its compiler-rt.
-# New inputs go to build/fuzz/found/<entry>, an input that breaks something to build/fuzz/broken-<entry>-*: mend it, and
-# keep the input in corpus/<entry>.
+# run.sh [SECONDS [TARGET...]] - fuzzes with libFuzzer, two targets at a time, so many seconds each (default 60; 86400
+# is a day): all targets, or those named.  With `fixed` instead of SECONDS each target runs its own number of inputs
+# from a fixed seed, the same ones each time: what CI runs.  Builds what it needs in build/fuzz; needs clang-22 and its
+# compiler-rt. New inputs go to build/fuzz/found/<entry>, an input that breaks something to build/fuzz/broken-<entry>-*:
+# mend it, and keep the input in corpus/<entry>.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

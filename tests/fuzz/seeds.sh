@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh FOLDER - writes the inputs that fuzz targets of binary formats start from, FOLDER/<entry>/*, with the program in
-# $OPJIT: files of this build's own formats, which a corpus in the tree could not keep up with.  The first byte of an input
-# tells its target to make checksums right.
+# seeds.sh FOLDER - writes the inputs that fuzz targets of binary formats start from, FOLDER/<entry>/*, with the program
+# in $OPJIT: files of this build's own formats, which a corpus in the tree could not keep up with.  The first byte of an
+# input tells its target to make checksums right.
 set -eu
 
 folder=$1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# onnxruntime.sh <library> <folder> [<slots>] - the execution provider in onnxruntime.  With <slots>, the library that counts
-# calls, the tests of test_onnxruntime.py on two versions of onnxruntime, the second of which is installed in the folder;
-# else published models, which the folder keeps.  Needs Python with the packages of requirements.txt: that of
+# onnxruntime.sh <library> <folder> [<slots>] - the execution provider in onnxruntime.  With <slots>, the library that
+# counts calls, the tests of test_onnxruntime.py on two versions of onnxruntime, the second of which is installed in the
+# folder; else published models, which the folder keeps.  Needs Python with the packages of requirements.txt: that of
 # .ci/setup test, or OPJIT_PYTHON's.
 set -eu
 

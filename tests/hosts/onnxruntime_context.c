@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnxruntime_context.c - the bytes of a context, without ONNX Runtime: what goes in comes out; what is damaged, or made
- * to look whole, is refused or stays inside of its bytes. */
+/* onnxruntime_context.c - the bytes of a context, without ONNX Runtime: what goes in comes out; what is damaged, or
+ * made to look whole, is refused or stays inside of its bytes. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# python.sh <folder> [test [module ...]] - a test of the Python package that was put together in the folder, test_python.py
-# unless another is named.  Needs Python 3.11 or later with NumPy and the modules: that of .ci/setup test, or
-# OPJIT_PYTHON's, or any.
+# python.sh <folder> [test [module ...]] - a test of the Python package that was put together in the folder,
+# test_python.py unless another is named.  Needs Python 3.11 or later with NumPy and the modules: that of .ci/setup
+# test, or OPJIT_PYTHON's, or any.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

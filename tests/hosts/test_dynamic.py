@@ -114,7 +114,8 @@ class Dynamic(unittest.TestCase):
                 (lambda: opjit.compile(causal, dims={"length": 8}), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(causal), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(lambda n: 1 / 0, dims={"n": (1, 8)}), ZeroDivisionError, "division"),
-                (lambda: opjit.compile(causal, dims={f"d{i}": (1, 8) for i in range(9)}), ValueError, "9 ranges, must be 1 to 8"),
+                (lambda: opjit.compile(causal, dims={f"d{i}": (1, 8) for i in range(9)}), ValueError,
+                 "9 ranges, must be 1 to 8"),
                 (lambda: pickle.dumps(kernel), TypeError, "can't be pickled: it was made by a function"),
                 (lambda: kernel.ir, ValueError, "no text of a kernel with dynamic dimensions"),
                 (lambda: kernel.explain(), ValueError, "no text of a kernel with dynamic dimensions")):

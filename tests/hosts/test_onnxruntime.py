@@ -96,7 +96,8 @@ class Same(unittest.TestCase):
         for g, w in zip(got, want):
             self.assertEqual((g.dtype, g.shape), (w.dtype, w.shape))
             if w.dtype.kind == "f":
-                np.testing.assert_allclose(g, w, tolerance, tolerance * max(float(np.abs(w[np.isfinite(w)]).max(initial=0)), 1e-3))
+                np.testing.assert_allclose(g, w, tolerance,
+                                           tolerance * max(float(np.abs(w[np.isfinite(w)]).max(initial=0)), 1e-3))
             else:
                 np.testing.assert_array_equal(g, w)
 
@@ -121,8 +122,8 @@ class Claims(Same):
         """What opjit does not take stays the host's, between groups of what it takes; constants go with the groups."""
         model = made([helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Add", ["a", "c"], ["b"]),
                       helper.make_node("NonZero", ["b"], ["places"]), helper.make_node("Cast", ["places"], ["f"], to=1),
-                      helper.make_node("ReduceSum", ["f"], ["s"], keepdims=0), helper.make_node("Mul", ["b", "s"], ["y"]),
-                      helper.make_node("Sqrt", ["a"], ["z"])],
+                      helper.make_node("ReduceSum", ["f"], ["s"], keepdims=0),
+                      helper.make_node("Mul", ["b", "s"], ["y"]), helper.make_node("Sqrt", ["a"], ["z"])],
                      {"x": ("float32", [3, 5])}, {"y": ("float32", [3, 5]), "z": ("float32", [3, 5])},
                      {"c": np.float32([1, 2, 3, 4, 5])})
         x = np.random.default_rng(1).standard_normal((3, 5)).astype("f")
@@ -132,7 +133,8 @@ class Claims(Same):
 
     def test_graphs_in_nodes_are_the_hosts(self):
         model = made([helper.make_node("Exp", ["x"], ["g"]),
-                      helper.make_node("If", ["c"], ["b"], then_branch=branch("t", "Neg"), else_branch=branch("e", "Abs")),
+                      helper.make_node("If", ["c"], ["b"], then_branch=branch("t", "Neg"),
+                                       else_branch=branch("e", "Abs")),
                       helper.make_node("Add", ["b", "x"], ["y"])],
                      {"x": ("float32", [4]), "c": ("bool", [])}, {"y": ("float32", [4])})
         session, host = provider_session(model, claim="all"), host_session(model)
@@ -242,7 +244,8 @@ class Verdicts(Same):
             self.assertFalse(claimed())  # nothing was measured
             self.assertEqual(list(verdicts().values()), [text.replace(b"faster", b"slower")])
             self.assertTrue(claimed(claim="all"))
-            for damaged in (text[:-1], text + b"x", b"", text.replace(b"opjit", b"opjut"), text.replace(b"faster", b"slowes")):
+            for damaged in (text[:-1], text + b"x", b"", text.replace(b"opjit", b"opjut"),
+                            text.replace(b"faster", b"slowes")):
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(damaged)
                 self.assertTrue(claimed())
@@ -305,7 +308,8 @@ class Contexts(Same):
         """The result of another process, whether it loaded the code generation, and what it wrote."""
         array = os.path.join(self.folder.name, "x.npy")
         np.save(array, self.x)
-        done = subprocess.run([sys.executable, "-c", OPENED, LIBRARY, path or self.path, array, *map("=".join, given.items())],
+        done = subprocess.run([sys.executable, "-c", OPENED, LIBRARY, path or self.path, array,
+                               *map("=".join, given.items())],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [np.load(array + ".out.npy")], "loaded codegen: True" in done.stdout, done.stderr
@@ -411,7 +415,8 @@ class Contexts(Same):
 
         def change_build(data):
             data[96] ^= 1
-        for edit, line in ((change_target, "does not run on this machine"), (change_build, "another build than this one")):
+        for edit, line in ((change_target, "does not run on this machine"),
+                           (change_build, "another build than this one")):
             self.change(edit)
             got, generated, log = self.opened()
             self.same(got, want)
@@ -447,7 +452,8 @@ class Contexts(Same):
         provider_session(self.path, only=True)
         for edit, why in ((lambda d: d.pop(), "damaged: its size is wrong"), (lambda d: d.__delitem__(slice(100, None)),
                           "damaged: too short"), (lambda d: d.extend(b"x"), "damaged: its size is wrong"),
-                          (flip(0), "none of opjit's"), (flip(8), "of another version of opjit"), (flip(1000), "checksum")):
+                          (flip(0), "none of opjit's"), (flip(8), "of another version of opjit"),
+                          (flip(1000), "checksum")):
             self.change(edit, False)
             self.assertIn(why, self.refused())
             self.change(lambda d: d.__setitem__(slice(None), good), False)
@@ -535,7 +541,8 @@ class Contexts(Same):
     def test_two_contexts_in_a_model(self):
         context_model(chain(64, 4), self.path, 1)
         text = self.node()[1]["ep_cache_context"]
-        nodes = [helper.make_node("EPContext", [a], [b], name=b, domain="com.microsoft", ep_cache_context=text, source=NAME)
+        nodes = [helper.make_node("EPContext", [a], [b], name=b, domain="com.microsoft", ep_cache_context=text,
+                                  source=NAME)
                  for a, b in (("x", "m"), ("m", "y"))]
         ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name in "xmy"]
         graph = helper.make_graph(nodes, "g", ports[:1], ports[2:], value_info=ports[1:2])
@@ -547,7 +554,8 @@ class Contexts(Same):
                 provider_session(model)
         else:
             once = host_session(chain(64, 4)).run(None, {"v0": x})
-            self.same(provider_session(model, only=True).run(None, {"x": x}), host_session(chain(64, 4)).run(None, {"v0": once[0]}))
+            self.same(provider_session(model, only=True).run(None, {"x": x}),
+                      host_session(chain(64, 4)).run(None, {"v0": once[0]}))
 
     def test_models_as_bytes(self):
         context_model(dense(8), self.path, 0)
@@ -557,7 +565,8 @@ class Contexts(Same):
         o = options()
         o.add_provider_for_devices(devices(), {})
         o.add_session_config_entry("ep.context_file_path", self.path)
-        self.same(ort.InferenceSession(model, o).run(None, {"x": self.x}), host_session(dense(8)).run(None, {"x": self.x}))
+        self.same(ort.InferenceSession(model, o).run(None, {"x": self.x}),
+                  host_session(dense(8)).run(None, {"x": self.x}))
         with self.assertRaisesRegex(Exception, "opjit: ep.context_file_path has to name the context model"):
             o = options()
             o.add_provider_for_devices(devices(), {"claim": "all"})
@@ -668,7 +677,8 @@ class Documented(Same):
 
             def add_provider_for_devices(self, devices, given):
                 self.given = given
-        for threads, given, want in ((0, {}, "0"), (1, {}, "1"), (2, {}, "2"), (100, {}, "64"), (2, {"threads": 1}, "1")):
+        for threads, given, want in ((0, {}, "0"), (1, {}, "1"), (2, {}, "2"), (100, {}, "64"),
+                                     (2, {"threads": 1}, "1")):
             options = opjit.onnxruntime.session_options(Options(threads), claim="all", **given)
             self.assertEqual(options.given, {"claim": "all", "threads": want})
 
@@ -705,7 +715,8 @@ class NodeTests(Same):
                 continue
             sampled += 1
             why = self.differs(model, feed, want)
-            if why is not None and self.differs(model, feed, case.data_sets[0][1]) is not None:  # where the host is wrong
+            if why is not None and self.differs(model, feed,
+                                                case.data_sets[0][1]) is not None:  # where the host is wrong
                 wrong.append(f"{case.name}: {why}")
             try:
                 provider_session(model, only=True, claim="all")
@@ -725,7 +736,8 @@ def slots(library):
         print("slots are not counted on this processor")
         return 0
     model = made([helper.make_node("Exp", ["x"], ["a"], name="one"), helper.make_node("Add", ["a", "c"], ["b"]),
-                  helper.make_node("LeakyRelu", ["b"], ["d"], alpha=0.5), helper.make_node("NonZero", ["d"], ["places"]),
+                  helper.make_node("LeakyRelu", ["b"], ["d"], alpha=0.5),
+                  helper.make_node("NonZero", ["d"], ["places"]),
                   helper.make_node("Transpose", ["d"], ["e"], perm=[1, 0]),
                   helper.make_node("ConstantOfShape", ["n"], ["f"], value=numpy_helper.from_array(np.float32([3]))),
                   helper.make_node("Add", ["e", "f"], ["g"]),
@@ -768,12 +780,14 @@ def of_context(model, feed, results):
         try:
             context_model(model, path, 0)
         except Exception as error:  # onnxruntime does not write all that graphs in nodes read
-            if "opjit" in str(error) or not any(a.HasField("g") for n in onnx.load(model).graph.node for a in n.attribute):
+            if "opjit" in str(error) or not any(a.HasField("g") for n in onnx.load(model).graph.node
+                                                for a in n.attribute):
                 raise
         if not os.path.exists(path):
             return ""  # nothing was claimed
         got = provider_session(path).run(None, feed)
-        return "" if all(np.array_equal(a, b, equal_nan=True) for a, b in zip(got, results)) else ": other bits of a context model"
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(got, results))
+        return "" if same else ": other bits of a context model"
 
 
 def published_models(folder):
@@ -797,7 +811,8 @@ def published_models(folder):
                     results = provider_session(model, claim="all").run(None, feed)
                     why = of_context(model, feed, results)
                     for got, w in zip(results, want):
-                        off = np.abs(got - w).max() / max(np.abs(w).max(), published.LEAST) if w.dtype.kind == "f" else \
+                        off = np.abs(got - w).max() / max(np.abs(w).max(),
+                                                          published.LEAST) if w.dtype.kind == "f" else \
                             float((got != w).any())
                         if got.shape != w.shape or not off <= published.TOLERANCE:
                             why = f": off by {off:.1e}"

@@ -95,8 +95,9 @@ class Pickles(unittest.TestCase):
         self.assertTrue(self.round_trip(k, x).info["interpreted"])
         k = opjit.compile(masked_softmax(), threads=2)
         self.round_trip(k, x)
-        self.assertEqual(elsewhere("k = pickle.loads(sys.stdin.buffer.read()); print(k._state()[-1], k.info['from_disk'])",
-                                   data=pickle.dumps(k)), "2 True")
+        told = elsewhere("k = pickle.loads(sys.stdin.buffer.read()); print(k._state()[-1], k.info['from_disk'])",
+                         data=pickle.dumps(k))
+        self.assertEqual(told, "2 True")
 
     def test_models(self):
         try:

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # torch.sh <folder> - the tests of torch.compile(backend="opjit"), with the package that was put together in the folder.
-# Needs Python 3.11 or later with PyTorch: OPJIT_PYTHON's, that of .ci/setup test, or any; else, with OPJIT_INSTALL_TORCH=1
-# as the preset `models` has it, PyTorch is installed from PyPI (tests/requirements-torch.txt, 3 GB) into the folder
-# `pypi-torch` of the build, where it is kept.  Tests run in the folder of the build: a folder `torch` there would be a
-# package of that name to every Python that is started with -c.
+# Needs Python 3.11 or later with PyTorch: OPJIT_PYTHON's, that of .ci/setup test, or any; else, with
+# OPJIT_INSTALL_TORCH=1 as the preset `models` has it, PyTorch is installed from PyPI (tests/requirements-torch.txt, 3
+# GB) into the folder `pypi-torch` of the build, where it is kept.  Tests run in the folder of the build: a folder
+# `torch` there would be a package of that name to every Python that is started with -c.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_oom_ir_arrays.c - the passes on random functions with array 1, 2, 3 ... of their arenas failing, which fails in
- * many more places than the allocator does: a pass asks for failure at its end, so everything before has to stand it. */
+ * many more places than the allocator does: a pass asks for failure at its end, so everything before has to stand
+ * it. */
 #include <check.h>
 
 #include "ir/ir.h"

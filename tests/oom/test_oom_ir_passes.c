@@ -27,8 +27,14 @@ static void failing_release(void *user, void *memory, size_t size)
 }
 
 static const ir_sample samples[] = {
-    { .kind = SAMPLE_DIAGONAL1, .type = IR_F32, .rank = 4, .sizes = { 4, 3, 50, 60 }, .out_strides = { 9000, 3000, 60, 1 },
-      .in_strides = { 9000, 0, 60, 1 }, .has_input = true, .late = true },
+    { .kind = SAMPLE_DIAGONAL1,
+      .type = IR_F32,
+      .rank = 4,
+      .sizes = { 4, 3, 50, 60 },
+      .out_strides = { 9000, 3000, 60, 1 },
+      .in_strides = { 9000, 0, 60, 1 },
+      .has_input = true,
+      .late = true },
     { .kind = SAMPLE_SEQUENCE, .type = IR_F16, .rank = 2, .sizes = { 70, 80 }, .out_strides = { 1, 72 }, .late = true },
 };
 

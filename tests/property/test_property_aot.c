@@ -361,8 +361,8 @@ static void run_toolchain(aot_batch *b, const struct mode *mode, const toolchain
                       t->link);
         check_program(b, folder, workspaces);
     } else {
-        ck_assert_msg(aot_shell(folder, "%s -static -o all all.program $OPJIT_TEST_DATA/machines/aot_program.c %s", t->link,
-                                t->kernels),
+        ck_assert_msg(aot_shell(folder, "%s -static -o all all.program $OPJIT_TEST_DATA/machines/aot_program.c %s",
+                                t->link, t->kernels),
                       "%s", t->link);
         check_emulated(b, mode, folder, workspaces);
     }

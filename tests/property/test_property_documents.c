@@ -75,7 +75,8 @@ static void make_case(test_case *c, const example *e)
             (DML_DIAGONAL_MATRIX_OPERATOR_DESC){ &c->output.desc, e->begin, (float)e->value };
     else if (e->type == MATRIX1)
         d->diagonal_matrix1 = (DML_DIAGONAL_MATRIX1_OPERATOR_DESC){
-            c->has_input ? &c->input.desc : NULL, &c->output.desc, e->dtype, scalar(e->dtype, e->value), e->begin, e->end,
+            c->has_input ? &c->input.desc : NULL, &c->output.desc, e->dtype,
+            scalar(e->dtype, e->value),           e->begin,        e->end,
         };
     else
         d->fill_value_sequence = (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){

@@ -51,7 +51,7 @@ static opjit_compile_options options_of(const test_mode *mode)
     return options;
 }
 
-/* --- operators ----------------------------------------------------------------------------------------------------- */
+/* --- operators ---------------------------------------------------------------------------------------------------- */
 
 static void check_operator(in_place_trial *t, opjit_context *context, const DML_OPERATOR_DESC *op, bool codegen)
 {
@@ -64,7 +64,8 @@ static void check_operator(in_place_trial *t, opjit_context *context, const DML_
         return;
     ck_assert_msg(status == OPJIT_OK, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     status = test_compile_operator(context, made, &options, &t->kernel, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t),
+                  error.message);
     if (status == OPJIT_OK)
         shared_calls += in_place_check(t);
     opjit_operator_release(made);
@@ -125,7 +126,8 @@ static void draw_operator(in_place_trial *t, opjit_context *context, bool codege
     switch (test_random_below(t->r, 4)) {
     case 0: draw_rows(t, context, codegen); return;
     case 1:
-        pointwise_case_random(t->r, &ref_pointwise_rows[t->number % ref_pointwise_row_count], MOST_ELEMENTS, &pointwise);
+        pointwise_case_random(t->r, &ref_pointwise_rows[t->number % ref_pointwise_row_count], MOST_ELEMENTS,
+                              &pointwise);
         t->what = opjit_fe_op_type_name(pointwise.op.Type);
         check_operator(t, context, &pointwise.op, codegen);
         return;
@@ -141,7 +143,7 @@ static void draw_operator(in_place_trial *t, opjit_context *context, bool codege
     }
 }
 
-/* --- graphs -------------------------------------------------------------------------------------------------------- */
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* Values of one shape, packed. */
 typedef struct net {
@@ -188,7 +190,8 @@ static void add_node(net *n)
     switch (test_random_below(r, 9)) {
     case 0: {
         const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { reading(n), own, 1, &axis };
-        static const DML_OPERATOR_TYPE kinds[] = { DML_OPERATOR_ACTIVATION_SOFTMAX1, DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
+        static const DML_OPERATOR_TYPE kinds[] = { DML_OPERATOR_ACTIVATION_SOFTMAX1,
+                                                   DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
                                                    DML_OPERATOR_ACTIVATION_HARDMAX1 };
         node = graph_operator(&n->graph, kinds[test_random_below(r, 3)], &desc, NULL);
         connect(n, a, node, 0);
@@ -217,8 +220,10 @@ static void add_node(net *n)
         break;
     }
     case 4: {
-        const DML_DIAGONAL_MATRIX1_OPERATOR_DESC mask = { NULL, &n->flags.desc, DML_TENSOR_DATA_TYPE_UINT8, { .UInt8 = 1 },
-                                                          INT32_MIN, (int32_t)test_random_between(r, -2, 2) };
+        const DML_DIAGONAL_MATRIX1_OPERATOR_DESC mask = {
+            NULL,           &n->flags.desc, DML_TENSOR_DATA_TYPE_UINT8,
+            { .UInt8 = 1 }, INT32_MIN,      (int32_t)test_random_between(r, -2, 2)
+        };
         const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc = { &n->flags.desc, own, reading(n), own };
         const uint32_t flags = graph_operator(&n->graph, DML_OPERATOR_DIAGONAL_MATRIX1, &mask, NULL);
         node = graph_operator(&n->graph, DML_OPERATOR_ELEMENT_WISE_IF, &desc, NULL);
@@ -270,7 +275,8 @@ static void check_graph(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static net n; /* its tensors point into it */
     opjit_error error = { 0 };
-    const uint32_t nodes = (uint32_t)test_random_between(t->r, 1, 8), outputs = (uint32_t)test_random_between(t->r, 1, 3);
+    const uint32_t nodes = (uint32_t)test_random_between(t->r, 1, 8),
+                   outputs = (uint32_t)test_random_between(t->r, 1, 3);
     memset(&n, 0, sizeof n);
     n.t = t;
     draw_shapes(&n);
@@ -288,7 +294,8 @@ static void check_graph(in_place_trial *t, opjit_context *context, bool codegen)
     t->mode = draw_mode(t->r, codegen);
     const opjit_compile_options options = options_of(t->mode);
     const opjit_status status = test_compile_graph(context, &n.graph.desc, &options, &t->kernel, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t),
+                  error.message);
     if (status == OPJIT_OK && t->number % 2 == 0)
         in_place_compare_lowered(t, &n.graph);
     if (status == OPJIT_OK)
@@ -296,7 +303,7 @@ static void check_graph(in_place_trial *t, opjit_context *context, bool codegen)
     graph_end(&n.graph);
 }
 
-/* --- the loops ----------------------------------------------------------------------------------------------------- */
+/* --- the loops ---------------------------------------------------------------------------------------------------- */
 
 static void run(const char *name, uint64_t count, void (*check)(in_place_trial *, opjit_context *, bool))
 {

@@ -62,8 +62,8 @@ static void expect_refused(opjit_context *context, const test_case *c, const cha
     const opjit_status status = opjit_operator_create(context, &c->op, &op, &error);
     if (status != OPJIT_INVALID_ARGUMENT && status != OPJIT_UNSUPPORTED)
         test_case_print(stderr, c);
-    ck_assert_msg(status == OPJIT_INVALID_ARGUMENT || status == OPJIT_UNSUPPORTED, "%s with a wrong %s: %s", name, field,
-                  opjit_status_name(status));
+    ck_assert_msg(status == OPJIT_INVALID_ARGUMENT || status == OPJIT_UNSUPPORTED, "%s with a wrong %s: %s", name,
+                  field, opjit_status_name(status));
     ck_assert_msg(op == NULL, "%s %s: refused, but the operator is not NULL", name, field);
     ck_assert_int_eq(error.status, status);
     ck_assert_msg(strncmp(error.message, name, strlen(name)) == 0 && error.message[strlen(name)] == ' ' &&
@@ -310,7 +310,8 @@ START_TEST(random_fields_never_crash)
         test_random r;
         test_case c;
         test_random_init(&r, cases.seed, 1000 + (uint64_t)type, n);
-        make_valid(&c, type, test_types[test_random_below(&r, TEST_TYPE_COUNT)], 2 + (uint32_t)test_random_below(&r, 7));
+        make_valid(&c, type, test_types[test_random_below(&r, TEST_TYPE_COUNT)],
+                   2 + (uint32_t)test_random_below(&r, 7));
         for (int i = 0; i < 2; i++) {
             test_tensor *t = i == 0 ? &c.output : &c.input;
             scramble(&r, &t->desc.Type, sizeof t->desc.Type);

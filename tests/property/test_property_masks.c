@@ -49,7 +49,8 @@ static uint32_t add_mask(trial *t, test_random *r, graph_tensor *tensor)
     static graph_tensor condition;
     const int32_t reach = (int32_t)t->sizes[2] + 8;
     const int32_t begin = (int32_t)test_random_below(r, (uint64_t)(2 * reach)) - reach;
-    const int32_t end = test_random_below(r, 3) == 0 ? INT32_MAX : begin + (int32_t)test_random_below(r, (uint64_t)reach);
+    const int32_t end =
+        test_random_below(r, 3) == 0 ? INT32_MAX : begin + (int32_t)test_random_below(r, (uint64_t)reach);
     const bool low = test_random_below(r, 4) != 0;
     DML_SCALAR_UNION value = { .Float32 = low ? -INFINITY : 0 };
 
@@ -65,8 +66,8 @@ static uint32_t add_mask(trial *t, test_random *r, graph_tensor *tensor)
         return node;
     }
     graph_tensor_set(&condition, DML_TENSOR_DATA_TYPE_UINT8, 3, t->sizes, NULL, 0);
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC where = { NULL,  &condition.desc, DML_TENSOR_DATA_TYPE_UINT8, { .UInt8 = 1 },
-                                                       begin, end };
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC where = { NULL,           &condition.desc, DML_TENSOR_DATA_TYPE_UINT8,
+                                                       { .UInt8 = 1 }, begin,           end };
     const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC fill = { &tensor->desc, t->type, value };
     const DML_ELEMENT_WISE_IF_OPERATOR_DESC choice = { &condition.desc, &tensor->desc, &tensor->desc, &tensor->desc };
     const uint32_t seen = graph_operator(&t->graph, DML_OPERATOR_DIAGONAL_MATRIX1, &where, "where");
@@ -114,7 +115,10 @@ static void add_reader(trial *t, test_random *r, const graph_tensor *in, uint32_
 static void put_number(trial *t, test_random *r, size_t at)
 {
     const uint64_t rare = test_random_below(r, 200);
-    const double x = rare == 0 ? -INFINITY : rare == 1 ? NAN : rare == 2 ? -0.0 : (double)test_random_below(r, 4000) / 250 - 8;
+    const double x = rare == 0   ? -INFINITY
+                     : rare == 1 ? NAN
+                     : rare == 2 ? -0.0
+                                 : (double)test_random_below(r, 4000) / 250 - 8;
     const float single = (float)x;
     /* f16: exponents from 2^-14 to 2^3 with any fraction, or what is not finite */
     const uint16_t half = (uint16_t)(rare == 0   ? 0xfc00
@@ -192,7 +196,8 @@ static void run_trial(opjit_context *context, const test_mode *mode, uint64_t nu
     for (size_t at = 0; at < count; at++)
         put_number(&t, r, at);
     void *buffers[] = { t.in, t.expected };
-    ck_assert_msg(graph_run_lowered(&t.graph, buffers, &error) == OPJIT_OK, "case %" PRIu64 ": %s", number, error.message);
+    ck_assert_msg(graph_run_lowered(&t.graph, buffers, &error) == OPJIT_OK, "case %" PRIu64 ": %s", number,
+                  error.message);
     check_mode(&t, &modes[0], number);
     if (mode != &modes[0])
         check_mode(&t, mode, number);

@@ -28,7 +28,8 @@ static opjit_operator *make_operator(opjit_context *context)
     static const uint32_t sizes[] = { HEIGHT, WIDTH };
     const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC d = { &tensor, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, 0, 1 };
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC d = { &tensor,          &tensor, DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                   { .Float32 = 1 }, 0,       1 };
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX1, &d };
     opjit_operator *op = NULL;
     ck_assert_int_eq(opjit_operator_create(context, &desc, &op, NULL), OPJIT_OK);
@@ -92,7 +93,10 @@ static void make_call(spoiled *s)
     s->bindings[2] = (opjit_binding){ s->workspace, BYTES };
     s->params[0] = 1;
     s->executor = (opjit_executor){ NULL, 1, run_nothing };
-    s->call = (opjit_call){ .struct_size = sizeof s->call, .binding_count = 2, .bindings = s->bindings, .params = s->params,
+    s->call = (opjit_call){ .struct_size = sizeof s->call,
+                            .binding_count = 2,
+                            .bindings = s->bindings,
+                            .params = s->params,
                             .param_count = 1 };
 }
 
@@ -128,7 +132,8 @@ static void executor_no_workers(spoiled *s) { s->executor.workers = 0; s->call.e
 
 #define ROW(name) { #name, name }
 static const struct { const char *name; void (*spoil)(spoiled *s); } wrong_calls[] = {
-    ROW(size_0),       ROW(size_3),       ROW(size_cut), ROW(size_half), ROW(size_unset),      ROW(reserved),        ROW(no_bindings),
+    ROW(size_0),       ROW(size_3),       ROW(size_cut),       ROW(size_half),       ROW(size_unset),
+    ROW(reserved),     ROW(no_bindings),
     ROW(count_0),      ROW(count_1),      ROW(count_3),        ROW(count_max),       ROW(input_null),
     ROW(output_null),  ROW(input_short),  ROW(output_short),   ROW(output_empty),    ROW(input_odd),
     ROW(output_odd),   ROW(overlap_4),    ROW(overlap_last),   ROW(no_params),       ROW(params_0),
@@ -173,9 +178,12 @@ static const struct { const char *name; opjit_compile_options options; } wrong_o
     { "late name NULL", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_null, NULL, NULL, NULL } },
     { "late name empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_empty, NULL, NULL, NULL } },
     { "target empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "", NULL, NULL } },
-    { "target without a kind", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "x86-64-v3", NULL, NULL } },
-    { "target unknown", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:no-such-cpu", NULL, NULL } },
-    { "target with a bad option", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:x86-64-v3,vec=3", NULL, NULL } },
+    { "target without a kind",
+      { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "x86-64-v3", NULL, NULL } },
+    { "target unknown",
+      { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:no-such-cpu", NULL, NULL } },
+    { "target with a bad option",
+      { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:x86-64-v3,vec=3", NULL, NULL } },
 };
 
 START_TEST(wrong_compile_options_are_refused)

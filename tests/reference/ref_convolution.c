@@ -23,8 +23,8 @@ static int64_t tap_of(const convolution *c, uint32_t i, int64_t x, int64_t y)
     return distance < 0 || distance % dilation != 0 || tap >= (int64_t)c->filter.sizes[2 + i] ? -1 : tap;
 }
 
-/* Reads the taps that place[] is at; returns whether there is one in each dimension.  number: of the step in the window,
- * whose steps are in the order of places. */
+/* Reads the taps that place[] is at; returns whether there is one in each dimension.  number: of the step in the
+ * window, whose steps are in the order of places. */
 static bool find_taps(const convolution *c, const int64_t place[8], uint32_t filter[8], uint32_t *number)
 {
     *number = 0;

@@ -2,8 +2,8 @@
 /* ref_gather.c - operators with an index tensor.
  *     GATHER:          output[a.., i.., b..] = input[a.., Indices[i..], b..]
  *     GATHER_ELEMENTS: output[c] = input[c with Indices[c] on Axis]
- *     GATHER_ND1:      output[batch.., i.., b..] = input[batch.., Indices[batch.., i.., 0 .. tuple], b..]; GATHER_ND: no batch
- *     ONE_HOT:         output[c] = Indices[c with 0 on Axis] is c[Axis] ? Values[1] : Values[0]
+ *     GATHER_ND1:      output[batch.., i.., b..] = input[batch.., Indices[batch.., i.., 0 .. tuple], b..]; GATHER_ND:
+ *     no batch ONE_HOT:         output[c] = Indices[c with 0 on Axis] is c[Axis] ? Values[1] : Values[0]
  *     REVERSE_SUBSEQUENCES: the first SequenceLengths elements along Axis reversed, the others copied
  * Negative indices of signed types count from the end, then all are clamped (ONE_HOT: outside is no hit; lengths
  * are clamped only).  Tensors are aligned to the right: a walk over the index tensor, and within it over what is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION2, literally, and 1: for each group of elements along the
- * axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
+/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION2, literally, and 1: for each group of elements along
+ * the axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
  * (FLOAT64: double).  RELU is the only activation. */
 #include <math.h>
 

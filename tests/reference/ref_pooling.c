@@ -272,7 +272,8 @@ uint64_t ref_holders(uint64_t size, uint64_t stride, uint64_t dilation, uint64_t
     return count;
 }
 
-int64_t ref_holder(uint64_t j, int64_t x, uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along, int64_t *tap)
+int64_t ref_holder(uint64_t j, int64_t x, uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along,
+                   int64_t *tap)
 {
     int64_t first = 0;
     if (dilation == 1) {

@@ -197,7 +197,8 @@ void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *o
         if (desc->Function == DML_REDUCE_FUNCTION_ARGMAX || desc->Function == DML_REDUCE_FUNCTION_ARGMIN)
             bits = best(&v, desc->Function == DML_REDUCE_FUNCTION_ARGMAX, false);
         else
-            bits = ref_dtype_is_float(v.in.dtype) ? reduce_real(&v, desc->Function) : reduce_integer(&v, desc->Function);
+            bits =
+                ref_dtype_is_float(v.in.dtype) ? reduce_real(&v, desc->Function) : reduce_integer(&v, desc->Function);
         ref_set(&out, output, v.at, bits);
     }
 }

@@ -32,7 +32,8 @@ static uint32_t inside(double x, uint32_t size)
     return x < 0 ? 0 : x > size - 1 ? size - 1 : (uint32_t)x;
 }
 
-/* The weights that elements of a line have in coordinate o of the other one, and of which elements, in order; how many. */
+/* The weights that elements of a line have in coordinate o of the other one, and of which elements, in order; how
+ * many. */
 typedef struct part {
     uint32_t from;
     double weight;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_slice.c - SLICE, SLICE1 and SLICE_GRAD.
  *     SLICE:      output[c] = input[Offsets + c * Strides], output sizes = Sizes
- *     SLICE1:     the same over a window of InputWindowSizes; where the stride is negative, from the window's last element
+ *     SLICE1:     the same over a window of InputWindowSizes; where the stride is negative, from the window's last
+ *     element
  *                 on backwards
  *     SLICE_GRAD: zeros, then output[where SLICE1 reads for c] = input[c] */
 #include "tests/reference/reference.h"

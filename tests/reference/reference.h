@@ -161,8 +161,8 @@ uint32_t ref_sum_lanes(const ref_tensor *t, uint32_t axes);
 typedef double ref_term(void *user, uint64_t k);
 /* The sum of count terms in the documented order. */
 double ref_sum(DML_TENSOR_DATA_TYPE dtype, uint32_t lanes, uint64_t count, ref_term *term, void *user);
-/* A sum of products: in each block of as many steps a chain of fma from +0, and blocks added one after the other.  Steps
- * come in ascending order; some may be left out. */
+/* A sum of products: in each block of as many steps a chain of fma from +0, and blocks added one after the other.
+ * Steps come in ascending order; some may be left out. */
 typedef struct ref_dot {
     DML_TENSOR_DATA_TYPE dtype;
     uint32_t block;

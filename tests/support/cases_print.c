@@ -37,7 +37,8 @@ static void print_tensor(FILE *file, const char *name, const test_tensor *t)
     print_array(file, name, "sizes", b->Sizes, b->DimensionCount);
     if (b->Strides != NULL)
         print_array(file, name, "strides", b->Strides, b->DimensionCount);
-    fprintf(file, "static const DML_BUFFER_TENSOR_DESC %s_buffer = { DML_TENSOR_DATA_TYPE_%s, %d, %" PRIu32 ", %s_sizes, ",
+    fprintf(file,
+            "static const DML_BUFFER_TENSOR_DESC %s_buffer = { DML_TENSOR_DATA_TYPE_%s, %d, %" PRIu32 ", %s_sizes, ",
             name, test_type_name(b->DataType), (int)b->Flags, b->DimensionCount, name);
     if (b->Strides != NULL)
         fprintf(file, "%s_strides", name);

@@ -62,11 +62,20 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
         { .name = "rv64gcv, no caches", .target = "cpu:rv64gcv,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
     };
     static const test_mode grids[] = {
-        { .name = "simulated grid", .target = "nvptx:sm_90", .flags = OPJIT_COMPILE_INTERPRET, .level = OPJIT_LEVEL_QUICK },
-        { .name = "simulated grid, late", .target = "nvptx:sm_80", .flags = OPJIT_COMPILE_INTERPRET,
-          .level = OPJIT_LEVEL_QUICK, .late = 7 },
-        { .name = "simulated grid, pieces", .target = "nvptx:sm_120", .flags = OPJIT_COMPILE_INTERPRET,
-          .level = OPJIT_LEVEL_QUICK, .how = TEST_PIECES },
+        { .name = "simulated grid",
+          .target = "nvptx:sm_90",
+          .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK },
+        { .name = "simulated grid, late",
+          .target = "nvptx:sm_80",
+          .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK,
+          .late = 7 },
+        { .name = "simulated grid, pieces",
+          .target = "nvptx:sm_120",
+          .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK,
+          .how = TEST_PIECES },
         { .name = "PTX", .target = "nvptx:sm_90", .level = OPJIT_LEVEL_QUICK },
         { .name = "PTX, late", .target = "nvptx:sm_80", .level = OPJIT_LEVEL_QUICK, .late = 7 },
         { .name = "PTX, peak", .target = "nvptx:sm_90", .level = OPJIT_LEVEL_PEAK },
@@ -75,7 +84,10 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
         { .name = "SPIR-V", .target = "spirv", .level = OPJIT_LEVEL_QUICK },
         { .name = "SPIR-V, late", .target = "spirv", .level = OPJIT_LEVEL_QUICK, .late = 7 },
         { .name = "SPIR-V, peak", .target = "spirv", .level = OPJIT_LEVEL_PEAK },
-        { .name = "SPIR-V, simulated grid", .target = "spirv", .flags = OPJIT_COMPILE_INTERPRET, .level = OPJIT_LEVEL_QUICK },
+        { .name = "SPIR-V, simulated grid",
+          .target = "spirv",
+          .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK },
     };
     enum { INTERPRETED = 3 }; /* the first of them */
     static test_mode found[MODES];

@@ -145,7 +145,8 @@ const computed_row computed_rows[] = {
     { ROW(CUMULATIVE_SUMMATION), { { 0x2100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(CUMULATIVE_PRODUCT), { { 0x3100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
-    { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+    { ROW(MEAN_VARIANCE_NORMALIZATION1),
+      { { 0x2100, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       draw_mvn1, mvn },
     { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       draw_lp, lp },
@@ -324,8 +325,9 @@ operator_case computed_case_of(const computed_row *row, const computed_case *c)
                          .outputs = { c->output_absent ? NULL : &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
-                         .whole = row->near || row->draw == computed_draw_recurrent || row->support[0].types[0] == 'B' ? 8
-                                                                                                              : 1,
+                         .whole = row->near || row->draw == computed_draw_recurrent || row->support[0].types[0] == 'B'
+                                      ? 8
+                                      : 1,
                          .reference = row->reference,
                          .near = row->near,
                          .user = c };

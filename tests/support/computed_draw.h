@@ -120,7 +120,7 @@ void computed_max_grad(const void *user, const void *const *inputs, void *const 
 void computed_unfold(const void *user, const void *const *inputs, void *const *outputs);
 void computed_fold(const void *user, const void *const *inputs, void *const *outputs);
 
-/* --- recurrent networks (computed_recurrent.c) --------------------------------------------------------------------- */
+/* --- recurrent networks (computed_recurrent.c) -------------------------------------------------------------------- */
 void computed_draw_recurrent(computed_draw *d);
 void computed_recurrent(const void *user, const void *const *inputs, void *const *outputs);
 

@@ -104,8 +104,8 @@ static bool call(in_place_trial *t, const test_buffer *buffers, const uint32_t *
     if (t->mode->how != TEST_CALL)
         call.executor = &executor.executor;
     const opjit_status status = opjit_kernel_call(t->kernel, &call, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE || test_excused(t->mode, status), IN_PLACE_WHERE "%s", IN_PLACE_AT(t),
-                  error.message);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE || test_excused(t->mode, status),
+                  IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     return status == OPJIT_OK;
 }
 
@@ -143,7 +143,8 @@ static void compare(in_place_trial *t)
     }
     for (uint32_t i = 0; i < t->count; i++)
         ck_assert_msg(t->home[i] != i || test_buffer_compare(&t->together[i], &at),
-                      IN_PLACE_WHERE "buffer %u in place, byte %" PRId64 " of %zu", IN_PLACE_AT(t), i, at, t->together[i].bytes);
+                      IN_PLACE_WHERE "buffer %u in place, byte %" PRId64 " of %zu", IN_PLACE_AT(t), i, at,
+                      t->together[i].bytes);
 }
 
 bool in_place_check(in_place_trial *t)
@@ -183,7 +184,8 @@ void in_place_compare_lowered(in_place_trial *t, const graph_case *graph)
         ck_assert(test_buffer_create(&lowered[i], t->r, t->apart[i].bytes, 64));
         pointers[i] = i < info.inputs ? t->apart[i].data : lowered[i].data;
     }
-    ck_assert_msg(graph_run_lowered(graph, pointers, &error) == OPJIT_OK, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
+    ck_assert_msg(graph_run_lowered(graph, pointers, &error) == OPJIT_OK, IN_PLACE_WHERE "%s", IN_PLACE_AT(t),
+                  error.message);
     if (call(t, t->apart, NULL))
         for (uint32_t i = info.inputs; i < t->count; i++) {
             const ref_tensor tensor = { .dtype = (DML_TENSOR_DATA_TYPE)info.buffers[i].dtype };
@@ -191,10 +193,11 @@ void in_place_compare_lowered(in_place_trial *t, const graph_case *graph)
             for (uint32_t d = 0; d < info.buffers[i].rank; d++)
                 elements *= info.buffers[i].sizes[d];
             for (uint64_t e = 0; e < elements; e++) {
-                const uint64_t want = ref_load(&tensor, lowered[i].data, e), got = ref_load(&tensor, t->apart[i].data, e);
+                const uint64_t want = ref_load(&tensor, lowered[i].data, e),
+                               got = ref_load(&tensor, t->apart[i].data, e);
                 ck_assert_msg(want == got || (ref_is_nan(tensor.dtype, want) && ref_is_nan(tensor.dtype, got)),
-                              IN_PLACE_WHERE "output %u, element %" PRIu64 ": %#" PRIx64 ", lowered %#" PRIx64, IN_PLACE_AT(t), i - info.inputs,
-                              e, got, want);
+                              IN_PLACE_WHERE "output %u, element %" PRIu64 ": %#" PRIx64 ", lowered %#" PRIx64,
+                              IN_PLACE_AT(t), i - info.inputs, e, got, want);
             }
         }
     for (uint32_t i = 0; i < t->count; i++) {

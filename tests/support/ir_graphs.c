@@ -33,7 +33,9 @@ static void set_bytes(ir_tensor *t)
 
 static ir_tensor random_layout(drawing *d, ir_role role)
 {
-    ir_tensor t = { .role = role, .type = d->type, .rank = 1 + (uint32_t)below(d, 4), .align = opjit_ir_type_size(d->type) };
+    ir_tensor t = {
+        .role = role, .type = d->type, .rank = 1 + (uint32_t)below(d, 4), .align = opjit_ir_type_size(d->type)
+    };
     uint64_t room = MAX_ELEMENTS;
     for (uint32_t i = t.rank; i-- > 0;) {
         static const uint64_t usual[] = { 1, 2, 3, 4, 6, 8, 37 }; /* sizes of the last dimension */
@@ -78,7 +80,8 @@ static ir_ref read_of(drawing *d, uint32_t which, ir_ref statement, uint32_t ran
         else if (way < 9)
             at[i] = ir_expr3(f, IR_CLAMP, IR_NONE, shifted, number(f, 0), number(f, last));
         else {
-            const ir_ref in = e2(f, IR_AND, e2(f, IR_LE, number(f, 0), shifted), e2(f, IR_LT, shifted, number(f, last + 1)));
+            const ir_ref in =
+                e2(f, IR_AND, e2(f, IR_LE, number(f, 0), shifted), e2(f, IR_LT, shifted, number(f, last + 1)));
             if (guard != 0) {
                 at[i] = number(f, 0);
                 continue;
@@ -97,8 +100,9 @@ static ir_ref random_value(drawing *d, ir_ref statement, uint32_t rank, uint32_t
     static const ir_op ops[] = { IR_ADD, IR_SUB, IR_MUL, IR_MIN, IR_MAX };
     if (depth == 0 || below(d, 5) == 0) {
         const ir_ref var = opjit_ir_coordinate(f, statement, (uint32_t)below(d, rank));
-        return below(d, 6) == 0 ? ir_expr1(f, IR_ELEM, d->type, var)
-                                : read_of(d, d->count - 1 - (uint32_t)below(d, d->count > 5 ? 5 : d->count), statement, rank);
+        return below(d, 6) == 0
+                   ? ir_expr1(f, IR_ELEM, d->type, var)
+                   : read_of(d, d->count - 1 - (uint32_t)below(d, d->count > 5 ? 5 : d->count), statement, rank);
     }
     const ir_ref a = random_value(d, statement, rank, depth - 1);
     const ir_ref b = below(d, 4) == 0 ? a : random_value(d, statement, rank, depth - 1);
@@ -106,7 +110,8 @@ static ir_ref random_value(drawing *d, ir_ref statement, uint32_t rank, uint32_t
         return e2(f, IR_DIV, a, b);
     if (below(d, 4) == 0) {
         const ir_ref x = opjit_ir_coordinate(f, statement, rank - 1), y = opjit_ir_coordinate(f, statement, 0);
-        return ir_expr3(f, IR_SELECT, IR_NONE, e2(f, IR_LE, x, e2(f, IR_IADD, y, number(f, (int64_t)below(d, 7) - 3))), a, b);
+        return ir_expr3(f, IR_SELECT, IR_NONE, e2(f, IR_LE, x, e2(f, IR_IADD, y, number(f, (int64_t)below(d, 7) - 3))),
+                        a, b);
     }
     return e2(f, ops[below(d, 5)], a, b);
 }

@@ -31,7 +31,8 @@ static ir_ref scalar(const ir_sample *s, ir_func *f, uint64_t bits, const char *
 
 static ir_ref bound(const ir_sample *s, ir_func *f, int64_t value, const char *name)
 {
-    return s->late ? opjit_ir_param(f, opjit_ir_param_add(f, IR_INDEX, INT32_MIN, INT32_MAX, name)) : opjit_ir_index(f, value);
+    return s->late ? opjit_ir_param(f, opjit_ir_param_add(f, IR_INDEX, INT32_MIN, INT32_MAX, name))
+                   : opjit_ir_index(f, value);
 }
 
 static ir_ref e2(ir_func *f, ir_op op, ir_ref a, ir_ref b) { return ir_expr2(f, op, IR_NONE, a, b); }
@@ -46,8 +47,9 @@ static ir_ref sequence(const ir_sample *s, ir_func *f, const ir_ref *at)
     if (s->type == IR_F32)
         return ir_expr3(f, IR_FMA, IR_NONE, ir_expr1(f, IR_ELEM, IR_F32, e), delta, start);
     if (s->type == IR_F16)
-        return ir_expr1(f, IR_CAST, IR_F16, ir_expr3(f, IR_FMA, IR_NONE, ir_expr1(f, IR_ELEM, IR_F32, e),
-                                                     ir_expr1(f, IR_CAST, IR_F32, delta), ir_expr1(f, IR_CAST, IR_F32, start)));
+        return ir_expr1(f, IR_CAST, IR_F16,
+                        ir_expr3(f, IR_FMA, IR_NONE, ir_expr1(f, IR_ELEM, IR_F32, e),
+                                 ir_expr1(f, IR_CAST, IR_F32, delta), ir_expr1(f, IR_CAST, IR_F32, start)));
     const ir_ref step = e2(f, IR_MUL, ir_expr1(f, IR_ELEM, s->type, e), delta);
     return s->type == IR_F64 ? e2(f, IR_ADD, step, start) : e2(f, IR_ADD, start, step);
 }
@@ -149,7 +151,8 @@ opjit_status ir_sample_build(const ir_sample *s, const opjit_allocator *allocato
 {
     TRY(opjit_ir_init(out, allocator, "sample", error));
     ir_ref at[8] = { 0 }, tail = 0;
-    const uint32_t input = s->has_input ? add_tensor(s, out, IR_IN, s->in_place ? s->out_strides : s->in_strides, 0) : 0;
+    const uint32_t input =
+        s->has_input ? add_tensor(s, out, IR_IN, s->in_place ? s->out_strides : s->in_strides, 0) : 0;
     const uint32_t output = add_tensor(s, out, IR_OUT, s->out_strides, s->has_input ? 1 : 0);
     if (s->has_input && s->in_place && output != 0)
         out->tensors[output].alias = input;

@@ -50,7 +50,8 @@ static uint32_t random_size(test_random *r, uint64_t most)
     case 0:
     case 1: size = 1; break;
     case 2: size = primes[test_random_below(r, sizeof primes / sizeof *primes)]; break;
-    case 3: size = (UINT64_C(1) << test_random_below(r, 13)) + test_random_below(r, 3) - 1; break; /* 2^n - 1 to 2^n + 1 */
+    /* 2^n - 1 to 2^n + 1 */
+    case 3: size = (UINT64_C(1) << test_random_below(r, 13)) + test_random_below(r, 3) - 1; break;
     case 4: size = test_random_between(r, 4090, 4100); break;
     case 5: size = most; break;
     case 6: size = 32 * (1 + test_random_below(r, 12)); break;

@@ -370,7 +370,8 @@ static void draw_scatter_elements(draw *d)
     sizes[axis] = 1 + below(d, test_random_chance(d->r, 80) ? 12 : 100);
     const test_tensor *indices = add_index(d, sizes, in->sizes[axis]), *updates = add(d, false, d->type, sizes);
     d->c->desc.scatter_reduce = (OPJIT_SCATTER_REDUCE_OPERATOR_DESC){
-        &in->desc, &indices->desc, &updates->desc, &add(d, true, d->type, in->sizes)->desc, axis, functions[below(d, 4)],
+        &in->desc, &indices->desc,         &updates->desc, &add(d, true, d->type, in->sizes)->desc,
+        axis,      functions[below(d, 4)],
     };
 }
 

@@ -25,11 +25,11 @@ static void check_in_mode(progress *p, test_random *r, test_case *c, const test_
         p->refused++;
     if (result != TEST_FAILED)
         return;
-    fprintf(stderr, "%s, case %" PRIu64 ", mode %s, late scalars 0x%x: %s\n", p->suite->name, number, mode->name, mode->late,
-            message);
+    fprintf(stderr, "%s, case %" PRIu64 ", mode %s, late scalars 0x%x: %s\n", p->suite->name, number, mode->name,
+            mode->late, message);
     test_case_print(stderr, c);
-    ck_abort_msg("%s: OPJIT_SEED=0x%" PRIx64 " OPJIT_CASE=%" PRIu64 ", mode %s: %s", p->suite->name, p->cases.seed, number,
-                 mode->name, message);
+    ck_abort_msg("%s: OPJIT_SEED=0x%" PRIx64 " OPJIT_CASE=%" PRIu64 ", mode %s: %s", p->suite->name, p->cases.seed,
+                 number, mode->name, message);
 }
 
 void test_suite_run(const test_suite *suite)

@@ -149,7 +149,8 @@ START_TEST(exchange)
         "  %x = phi i64 [ 3, %0 ], [ %y, %loop ]\n  %y = phi i64 [ 4, %0 ], [ %x, %loop ]\n"
         "  %z = phi i64 [ 1, %0 ], [ %w, %loop ]\n  %w = add i64 %z, %x\n  %j = add i64 %i, 1\n"
         "  %go = icmp ult i64 %j, %end\n  br i1 %go, label %loop, label %out\n"
-        "out:\n  store i64 %x, ptr %b, align 8\n  %p = getelementptr i64, ptr %b, i64 1\n  store i64 %z, ptr %p, align 8\n"
+        "out:\n  store i64 %x, ptr %b, align 8\n  %p = getelementptr i64, ptr %b, i64 1\n"
+        "  store i64 %z, ptr %p, align 8\n"
         "  %q = getelementptr i64, ptr %b, i64 2\n  store i64 %w, ptr %q, align 8\n  ret void\n}\n";
     int64_t out[3];
     run(text, NULL, out, 0, 4);

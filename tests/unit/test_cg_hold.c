@@ -29,11 +29,20 @@ typedef struct sample {
     uint32_t stages, number; /* 0 stages: one; each has an iteration less than the one before */
 } sample;
 
-static const char *const targets[] = {
-    "cpu:x86-64-v1",   "cpu:x86-64-v2",          "cpu:x86-64-v3",          "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni", "cpu:aarch64",
-    "cpu:aarch64+sve", "cpu:aarch64+sve,vec=32", "cpu:aarch64+sve,vec=64", "cpu:rv64gc",    "cpu:rv64gc+zba+zbb",
-    "cpu:rv64gcv",     "cpu:rv64gcv,vec=32",     "cpu:rv64gcv+zbb,vec=64"
-};
+static const char *const targets[] = { "cpu:x86-64-v1",
+                                       "cpu:x86-64-v2",
+                                       "cpu:x86-64-v3",
+                                       "cpu:x86-64-v4",
+                                       "cpu:x86-64-v4+avx512vnni",
+                                       "cpu:aarch64",
+                                       "cpu:aarch64+sve",
+                                       "cpu:aarch64+sve,vec=32",
+                                       "cpu:aarch64+sve,vec=64",
+                                       "cpu:rv64gc",
+                                       "cpu:rv64gc+zba+zbb",
+                                       "cpu:rv64gcv",
+                                       "cpu:rv64gcv,vec=32",
+                                       "cpu:rv64gcv+zbb,vec=64" };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
@@ -55,7 +64,8 @@ static void put_start(rt_bytes *out, const sample *s)
 {
     put_loops(out, s, "i0", "j0");
     if (s->start == INPUT)
-        opjit_rt_bytes_printf(out, "store %%t[%%i0,%%j0], load %%c[iadd(imul(%%p,%u),%%i0),iadd(imul(%%x,%u),%%j0)] } }\n",
+        opjit_rt_bytes_printf(out,
+                              "store %%t[%%i0,%%j0], load %%c[iadd(imul(%%p,%u),%%i0),iadd(imul(%%x,%u),%%j0)] } }\n",
                               s->rows, s->vectors * s->lanes);
     else
         opjit_rt_bytes_printf(out, "store %%t[%%i0,%%j0], %s 0%s } }\n", s->type, is_integer(s) ? "" : "x0p+0");
@@ -80,7 +90,9 @@ static void put_body(rt_bytes *out, const sample *s, uint32_t m)
 {
     char a[160], b[160];
     const bool part = s->bounds == PART && has_blocks(s);
-    const char *const k = s->step == TAPS ? (part ? "iadd(iadd(%k0,%k),%v)" : "iadd(%k,%v)") : part ? "iadd(%k0,%k)" : "%k";
+    const char *const k = s->step == TAPS ? (part ? "iadd(iadd(%k0,%k),%v)" : "iadd(%k,%v)")
+                          : part          ? "iadd(%k0,%k)"
+                                          : "%k";
     if (s->edges)
         snprintf(a, sizeof a, "load %%a[imin(iadd(imul(%%p,%u),%%i),%u),%s]", s->rows, m - 1, k);
     else
@@ -124,10 +136,11 @@ static void put_end(rt_bytes *out, const sample *s)
                               "add(load %%z[%%i2,iadd(imul(%%x,%u),%%j2)], load %%t[%%i2,%%j2])) } }\n",
                               columns, columns);
     else
-        opjit_rt_bytes_printf(out,
-                              "store %%o[iadd(iadd(imul(%%p,%u),%%i2),%u),iadd(imul(%%x,%u),%%j2)], %s(load %%t[%%i2,%%j2], "
-                              "load %%d[0,iadd(imul(%%x,%u),%%j2)]) } }\n",
-                              s->rows, s->number * s->rows * s->tiles, columns, op_of[s->end], columns);
+        opjit_rt_bytes_printf(
+            out,
+            "store %%o[iadd(iadd(imul(%%p,%u),%%i2),%u),iadd(imul(%%x,%u),%%j2)], %s(load %%t[%%i2,%%j2], "
+            "load %%d[0,iadd(imul(%%x,%u),%%j2)]) } }\n",
+            s->rows, s->number * s->rows * s->tiles, columns, op_of[s->end], columns);
 }
 
 static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, uint32_t k)
@@ -136,10 +149,11 @@ static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, ui
     const uint32_t block = (s->k + blocks - 1) / blocks;
     opjit_rt_bytes_printf(out, "stage @%u for %%p in 0..%u {\n", s->number, s->tiles);
     if (s->edges)
-        opjit_rt_bytes_printf(out,
-                              "for %%y in 0..%u { for %%y0 in 0..%u vec %u tail mask { store %%w[%%y,%%y0], load %%b[%%y,%%y0] }\n"
-                              "for %%y1 in %u..%u { store %%w[%%y,%%y1], %s 0%s } }\n",
-                              k, n, s->lanes, n, columns * s->tiles, s->input, s->input[0] == 'f' ? "x0p+0" : "");
+        opjit_rt_bytes_printf(
+            out,
+            "for %%y in 0..%u { for %%y0 in 0..%u vec %u tail mask { store %%w[%%y,%%y0], load %%b[%%y,%%y0] }\n"
+            "for %%y1 in %u..%u { store %%w[%%y,%%y1], %s 0%s } }\n",
+            k, n, s->lanes, n, columns * s->tiles, s->input, s->input[0] == 'f' ? "x0p+0" : "");
     opjit_rt_bytes_printf(out, "for %%q in 0..%u { for %%x in 0..%u {\n", blocks, s->tiles);
     put_start(out, s);
     if (blocks > 1 && (s->bounds == ALL || s->bounds == PART))
@@ -159,11 +173,12 @@ static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, ui
     put_end(out, s);
     opjit_rt_bytes_printf(out, "} }\n");
     if (s->end == TOTALS || s->edges)
-        opjit_rt_bytes_printf(out,
-                              "for %%i3 in 0..imin(%u,isub(%u,imul(%%p,%u))) { for %%j3 in 0..%u vec %u tail mask {\n"
-                              "store %%o[iadd(imul(%%p,%u),%%i3),%%j3], max(add(load %%z[%%i3,%%j3], load %%d[0,%%j3]), "
-                              "%s 0%s) } }\n",
-                              s->rows, m, s->rows, n, s->lanes, s->rows, s->type, is_integer(s) ? "" : "x0p+0");
+        opjit_rt_bytes_printf(
+            out,
+            "for %%i3 in 0..imin(%u,isub(%u,imul(%%p,%u))) { for %%j3 in 0..%u vec %u tail mask {\n"
+            "store %%o[iadd(imul(%%p,%u),%%i3),%%j3], max(add(load %%z[%%i3,%%j3], load %%d[0,%%j3]), "
+            "%s 0%s) } }\n",
+            s->rows, m, s->rows, n, s->lanes, s->rows, s->type, is_integer(s) ? "" : "x0p+0");
     opjit_rt_bytes_printf(out, "}\n");
 }
 
@@ -200,7 +215,8 @@ static void put_text(rt_bytes *out, const sample *s)
                           " in %%c \"c\": %s[%u,%u]\n in %%d \"d\": %s[1,%u]\n out %%o \"o\": %s[%u,%u]\n"
                           " param %%n: index in [0,%u]\n scratch %%t: %s[%u,%u]\n",
                           s->input, m, k, s->input, k, n, s->type, s->rows * s->tiles, columns * s->tiles, s->type,
-                          columns * s->tiles, s->type, m * (s->stages > 0 ? s->stages : 1), n, s->k, s->type, s->rows, columns);
+                          columns * s->tiles, s->type, m * (s->stages > 0 ? s->stages : 1), n, s->k, s->type, s->rows,
+                          columns);
     if (s->end == TOTALS || s->edges)
         opjit_rt_bytes_printf(out, " scratch %%z: %s[%u,%u] stride [%u,1]\n", s->type, s->rows, columns * s->tiles,
                               columns * s->tiles + 16);
@@ -220,7 +236,8 @@ static void build(ir_func *f, const sample *s)
     put_text(&text, s);
     opjit_rt_bytes_zero_end(&text);
     ck_assert(!text.failed);
-    ck_assert_msg(opjit_ir_parse((const char *)text.data, text.size, &opjit_rt_default_allocator, f, &error) == OPJIT_OK,
+    ck_assert_msg(opjit_ir_parse((const char *)text.data, text.size, &opjit_rt_default_allocator, f, &error) ==
+                      OPJIT_OK,
                   "%s\n%.3000s", error.message, (const char *)text.data);
     ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%.3000s", error.message, (const char *)text.data);
@@ -235,7 +252,8 @@ static void check_sample(const sample *s, test_random *r)
     char what[200];
     build(&f, s);
     for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-        snprintf(what, sizeof what, "start %d, end %d, step %d, bounds %d, edges %d, %s of %s, %u x %u x %u, k %u, %u tiles, %s, level %u",
+        snprintf(what, sizeof what,
+                 "start %d, end %d, step %d, bounds %d, edges %d, %s of %s, %u x %u x %u, k %u, %u tiles, %s, level %u",
                  s->start, s->end, s->step, s->bounds, s->edges, s->type, s->input, s->rows, s->vectors, s->lanes, s->k,
                  s->tiles, s->target, level);
         harness_kernel k = harness_compile(&f, s->target, level);

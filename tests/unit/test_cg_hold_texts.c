@@ -12,8 +12,8 @@
 /* --- what no pass makes ------------------------------------------------------------------------------------------- */
 
 #define ODD_START(tensor, value)                                                                                       \
-    "for %i" tensor " in 0..4 { for %j" tensor " in 0..16 vec 8 { store %" tensor "[%i" tensor ",%j" tensor "], " value \
-    " } }\n"
+    "for %i" tensor " in 0..4 { for %j" tensor " in 0..16 vec 8 { store %" tensor "[%i" tensor ",%j" tensor "], "      \
+    value " } }\n"
 #define ODD_PRODUCT "for %k in 0..8 hold { for %i in 0..4 { for %j in 0..16 vec 8 {\n" \
                     "store %t[%i,%j], fma(load %a[%i,%k], load %b[%k,%j], load %t[%i,%j]) } } }\n"
 #define ODD_END(tensor, value)                                                                                         \
@@ -116,7 +116,8 @@ static void build_odd(const odd *o, ir_func *f)
     opjit_error error;
     snprintf(text, sizeof text,
              "kernel @odd after expand {\n in %%a \"a\": f32[4,8]\n in %%b \"b\": f32[8,16]\n"
-             " in %%c \"c\": f32[4,16]\n out %%o \"o\": f32[4,16]\n scratch %%t: f32[4,16]\n scratch %%u: f32[4,16]\n scratch %%z: f32[4,16]\n"
+             " in %%c \"c\": f32[4,16]\n out %%o \"o\": f32[4,16]\n scratch %%t: f32[4,16]\n scratch %%u: f32[4,16]\n"
+             " scratch %%z: f32[4,16]\n"
              "stage @0 for %%p in 0..1 {\n%s}\n}\n", o->stage);
     ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
@@ -148,7 +149,7 @@ START_TEST(odd_texts)
 }
 END_TEST
 
-/* --- code of tiles ------------------------------------------------------------------------------------------------- */
+/* --- code of tiles ------------------------------------------------------------------------------------------------ */
 
 /* An allocator that, at allocation number `at`, has another thread compile a kernel and waits for it, or cancels the
  * compile. */

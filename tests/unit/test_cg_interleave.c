@@ -69,8 +69,9 @@ static void check_sample(const sample *s, test_random *r)
     ir_func f;
     char what[200];
     make(s, &f);
-    snprintf(what, sizeof what, "%s from %s, %s, %u x %u, vec %u, unroll %u, mask %d, pad %u, nested %d, %s, level %u", s->type,
-             s->other, s->value, s->rows, s->columns, s->vec, s->unroll, s->mask, s->pad, s->nested, s->target, s->level);
+    snprintf(what, sizeof what, "%s from %s, %s, %u x %u, vec %u, unroll %u, mask %d, pad %u, nested %d, %s, level %u",
+             s->type, s->other, s->value, s->rows, s->columns, s->vec, s->unroll, s->mask, s->pad, s->nested, s->target,
+             s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
     for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
         const uint64_t rows = s->nested ? 1 : s->rows, begin = i < 2 ? 0 : test_random_below(r, rows);

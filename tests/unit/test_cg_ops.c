@@ -172,7 +172,8 @@ START_TEST(constant_bounds)
         const uint32_t t = some[n % 5], lanes = targets[t].bytes / opjit_ir_type_size(type);
         const uint32_t level = n % 4 < 2 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
         check_sample(&(sample){ IR_MIN, type, type, lanes, targets[t].target, level, 1 + n % 2, bits }, &r);
-        check_sample(&(sample){ IR_MAX, type, type, n % 4 == 1 ? 1 : lanes, targets[t].target, level, 1 + n % 2, bits }, &r);
+        check_sample(&(sample){ IR_MAX, type, type, n % 4 == 1 ? 1 : lanes, targets[t].target, level, 1 + n % 2, bits },
+                     &r);
     }
 }
 END_TEST

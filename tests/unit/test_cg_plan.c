@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_plan.c - what is chosen for loops, on the files of golden/plan: a scheduled function before the line "; ---",
- * the plan after it.  The first line, "; target TEXT level quick", or peak, says what for.  OPJIT_UPDATE_GOLDEN=1 rewrites
- * what comes after the line; the difference is to be reviewed. */
+ * the plan after it.  The first line, "; target TEXT level quick", or peak, says what for.  OPJIT_UPDATE_GOLDEN=1
+ * rewrites what comes after the line; the difference is to be reviewed. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <glob.h>
@@ -91,7 +91,8 @@ START_TEST(every_strategy)
     for (size_t i = 0; i < files.gl_pathc && !found; i++) {
         char *text = golden_read(files.gl_pathv[i]);
         const char *output = golden_output(text);
-        for (const char *at = output != NULL ? strstr(output, name) : NULL; at != NULL && !found; at = strstr(at + 1, name))
+        for (const char *at = output != NULL ? strstr(output, name) : NULL; at != NULL && !found;
+             at = strstr(at + 1, name))
             found = strchr(",\n", at[strlen(name)]) != NULL;
         free(text);
     }

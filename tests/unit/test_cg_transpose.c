@@ -9,8 +9,8 @@
 
 static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
 
-/* %0, or its copy, and %1 are transposed relative to the output, %1 of another type; %2 has the output's layout; %3 has one element
- * per row. */
+/* %0, or its copy, and %1 are transposed relative to the output, %1 of another type; %2 has the output's layout; %3 has
+ * one element per row. */
 static const char *const values[] = {
     "load %%0[%%i,%%j]",
     "cast %s (load %%1[%%i,%%j])",

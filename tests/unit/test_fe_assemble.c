@@ -29,7 +29,8 @@ static const struct {
     { "good", "[ \"$1\" = -arch=sm_90 ] && [ \"$(cat \"$4\")\" = text ] && cp $good \"$3\"", OPJIT_OK, NULL, NULL },
     { "slow", "sleep 0.2; cp $good \"$3\"", OPJIT_OK, NULL, NULL },
     { "talks", "echo a note; cp $good \"$3\"", OPJIT_OK, NULL, NULL },
-    { "refuses", "echo 'line 3: no such thing' >&2; echo more; exit 1", OPJIT_CODEGEN, "ptxas: line 3: no such thing", NULL },
+    { "refuses", "echo 'line 3: no such thing' >&2; echo more; exit 1", OPJIT_CODEGEN, "ptxas: line 3: no such thing",
+      NULL },
     { "refuses without a word", "exit 7", OPJIT_CODEGEN, "ptxas: it gives no reason", "ptxas: it has written nothing" },
     { "fails behind its output", "cp $half \"$3\"; exit 1", OPJIT_CODEGEN, "ptxas: it gives no reason",
       "ptxas: what it has written is not whole" },
@@ -118,7 +119,8 @@ static void check(int row, const char *message)
     const opjit_status status =
         opjit_fe_assemble(&target, &ptx, strncmp(rows[row].name, "hangs", 5) == 0 ? 1 : 100, &out, &error);
     ck_assert_msg(status == rows[row].status, "%s: %s", rows[row].name, error.message);
-    ck_assert_msg(message == NULL || (strncmp(error.message, "cubin: ", 7) == 0 && strcmp(error.message + 7, message) == 0),
+    ck_assert_msg(message == NULL ||
+                      (strncmp(error.message, "cubin: ", 7) == 0 && strcmp(error.message + 7, message) == 0),
                   "%s: %s, expected %s", rows[row].name, error.message, message);
     if (status != OPJIT_OK && status != OPJIT_OUT_OF_MEMORY)
         test_require_place(&error);

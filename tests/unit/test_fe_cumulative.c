@@ -73,8 +73,9 @@ START_TEST(feature_levels)
     expect(DML_FEATURE_LEVEL_3_0, &b, "CUMULATIVE_PRODUCT needs feature level 3.1, this context has 3.0");
     build(&b, true, DML_TENSOR_DATA_TYPE_FLOAT64);
     expect(0, &b, "");
-    expect(DML_FEATURE_LEVEL_3_1, &b, "CUMULATIVE_PRODUCT InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, INT32, "
-                                      "UINT64 or INT64 at feature level 3.1");
+    expect(DML_FEATURE_LEVEL_3_1, &b,
+           "CUMULATIVE_PRODUCT InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, INT32, "
+           "UINT64 or INT64 at feature level 3.1");
 }
 END_TEST
 

@@ -468,7 +468,8 @@ START_TEST(sizes_with_another_definition)
             description d = { .s = &risky[i] };
             opjit_kernel *kernel;
             options.level = level == 0 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
-            const opjit_status status = opjit_compile_dynamic(context, &dim, 1, describe, &d, &options, &kernel, &error);
+            const opjit_status status =
+                opjit_compile_dynamic(context, &dim, 1, describe, &d, &options, &kernel, &error);
             opjit_graph_destroy(d.graph);
             if (status != OPJIT_OK) {
                 ck_assert_msg(status == OPJIT_UNSUPPORTED || status == OPJIT_UNAVAILABLE, "%s", error.message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_front.c - LLVM's backend is in a library of its own: where it is missing, kernels that need it are refused with
- * its name, and others are made; where it is there, a process makes both, in any order, and the same code. */
+/* test_fe_front.c - LLVM's backend is in a library of its own: where it is missing, kernels that need it are refused
+ * with its name, and others are made; where it is there, a process makes both, in any order, and the same code. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <stdio.h>

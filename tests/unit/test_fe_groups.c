@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_groups.c - kernels of many stages, which are compiled in groups: the same image on one thread and on a host's,
- * right results, and an executor that fails. */
+/* test_fe_groups.c - kernels of many stages, which are compiled in groups: the same image on one thread and on a
+ * host's, right results, and an executor that fails. */
 #include <check.h>
 #include <string.h>
 

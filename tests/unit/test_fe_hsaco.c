@@ -128,7 +128,8 @@ static void check_other(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc,
     static char said[1 << 20];
     reading *r = user;
     const code_object o = get(artifact, 0);
-    r->read = gpu_artifact_read_by("OPJIT_TEST_READELF", "--all --notes", o.data, o.bytes, said, sizeof said) && r->read;
+    r->read =
+        gpu_artifact_read_by("OPJIT_TEST_READELF", "--all --notes", o.data, o.bytes, said, sizeof said) && r->read;
     if (r->read)
         ck_assert_ptr_nonnull(strstr(said, r->target + strlen("amdgpu:")));
     r->read = gpu_artifact_read_by("OPJIT_TEST_OBJDUMP", "-d --disassemble-symbols=made_v0_s0", o.data, o.bytes, said,

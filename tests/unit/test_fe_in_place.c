@@ -30,9 +30,10 @@ static void make_shapes(shapes *s)
     graph_tensor_set(&s->flags, U8, 2, square, NULL, 0);
 }
 
-/* --- graphs of one output, Outputs[0] ------------------------------------------------------------------------------ */
+/* --- graphs of one output, Outputs[0] ----------------------------------------------------------------------------- */
 
-static uint32_t softmax(graph_case *g, const DML_TENSOR_DESC *in, const shapes *s, DML_OPERATOR_TYPE type, uint32_t axis)
+static uint32_t softmax(graph_case *g, const DML_TENSOR_DESC *in, const shapes *s, DML_OPERATOR_TYPE type,
+                        uint32_t axis)
 {
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { in, &s->matrix.desc, 1, &axis };
     return graph_operator(g, type, &desc, "softmax");
@@ -43,13 +44,15 @@ static uint32_t scan(graph_case *g, const DML_TENSOR_DESC *in, const shapes *s, 
     const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = {
         in, &s->matrix.desc, axis, backward ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING, backward
     };
-    return graph_operator(g, backward ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION, &desc, "scan");
+    return graph_operator(g, backward ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION, &desc,
+                          "scan");
 }
 
 static uint32_t normalize(graph_case *g, const shapes *s, uint32_t axis)
 {
-    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc = { &s->matrix.desc, NULL, NULL, &s->matrix.desc, 1, &axis,
-                                                                  1, 0x1p-10f, NULL };
+    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc = {
+        &s->matrix.desc, NULL, NULL, &s->matrix.desc, 1, &axis, 1, 0x1p-10f, NULL
+    };
     return graph_operator(g, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, "normalize");
 }
 

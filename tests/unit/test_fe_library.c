@@ -550,9 +550,9 @@ START_TEST(kernels_without_code)
     opjit_aot_kernel *record = (opjit_aot_kernel *)(void *)((uint8_t *)entry + entry->kernel);
     const rt_span span = { copy, f.size, true };
     record->code_size = 0;
-    ck_assert_int_eq(opjit_rt_library_make(f.context->core, copy + registry, &span, 1, (rt_mapping){ NULL, 0 }, &library,
-                                           NULL),
-                     OPJIT_OK);
+    ck_assert_int_eq(
+        opjit_rt_library_make(f.context->core, copy + registry, &span, 1, (rt_mapping){ NULL, 0 }, &library, NULL),
+        OPJIT_OK);
     ck_assert_int_eq(opjit_library_find(library, opjit_library_name(library, 0), &kernel, &error), OPJIT_CORRUPT);
     ck_assert_str_eq(error.message, "image code_size: 0, must be 1 to 4294967295");
     opjit_library_close(library);

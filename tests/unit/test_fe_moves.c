@@ -242,8 +242,8 @@ static const struct {
     { DML_OPERATOR_PADDING1, 0, TYPE_OF, 1, I32, BAD,
       "PADDING1 OutputTensor.DataType: INT32, must be FLOAT32 as InputTensor.DataType" },
     { DML_OPERATOR_PADDING1, 0x5100, TYPE_OF, 0, F64, NOT_HERE,
-      "PADDING1 InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, UINT64 or INT64 at "
-      "feature level 5.1" },
+      "PADDING1 InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, "
+      "UINT64 or INT64 at feature level 5.1" },
     { DML_OPERATOR_REVERSE_SUBSEQUENCES, 0, ARRAY_A, 0, 2, BAD,
       "REVERSE_SUBSEQUENCES Axis: 2, must be below 2, InputTensor.DimensionCount" },
     { DML_OPERATOR_REVERSE_SUBSEQUENCES, 0, 1, 1, 3, BAD,

@@ -53,8 +53,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Kernels of 10,000 names in one artifact: each is found by its name, a second one of that name is refused, and adding the
- * last thousand takes about as long as the first. */
+/* Kernels of 10,000 names in one artifact: each is found by its name, a second one of that name is refused, and adding
+ * the last thousand takes about as long as the first. */
 START_TEST(ten_thousand_kernels)
 {
     const uint32_t size = 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_onnx.c - opjit/model.h on models that are written here, field by field: what is read, what becomes a constant,
- * what is refused and with which words.  What operators compute, conformance/onnx/models.py compares. */
+/* test_fe_onnx.c - opjit/model.h on models that are written here, field by field: what is read, what becomes a
+ * constant, what is refused and with which words.  What operators compute, conformance/onnx/models.py compares. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,8 +203,9 @@ START_TEST(value_of_an_input)
 
     ck_assert_int_eq(opjit_model_read(context, file.data, file.size, NULL, &model, &error), OPJIT_UNSUPPORTED);
     ck_assert_ptr_null(model);
-    ck_assert_str_eq(error.message, "node 0 (Reshape): input 1 (\"sizes\") depends on values that are known at run time "
-                                    "only; it has to be known when the model is compiled");
+    ck_assert_str_eq(error.message,
+                     "node 0 (Reshape): input 1 (\"sizes\") depends on values that are known at run time "
+                     "only; it has to be known when the model is compiled");
     options.inputs = &given;
     options.input_count = 1;
     ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
@@ -584,7 +585,8 @@ START_TEST(models_that_are_refused)
 }
 END_TEST
 
-/* y = Loop(M, cond, x) with a body whose condition is a name of it, and whose state is the input or its absolute value. */
+/* y = Loop(M, cond, x) with a body whose condition is a name of it, and whose state is the input or its absolute
+ * value. */
 static rt_bytes loop_model(int64_t most, const char *condition, const char *state)
 {
     rt_bytes g = new_message(), body = new_message(), a = new_message(), n = new_message();

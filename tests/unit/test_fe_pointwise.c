@@ -238,13 +238,15 @@ static const struct {
     { DML_OPERATOR_ELEMENT_WISE_CLIP1, bounds_type,
       "ELEMENT_WISE_CLIP1 MinMaxDataType: 8 (INT8), must be 1 (FLOAT32) as OutputTensor.DataType" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_add,
-      "ELEMENT_WISE_ADD1 FusedActivation: operator type 4 (ELEMENT_WISE_ADD), must be an activation that can be fused" },
+      "ELEMENT_WISE_ADD1 FusedActivation: operator type 4 (ELEMENT_WISE_ADD), must be an activation that can be "
+      "fused" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_unknown,
       "ELEMENT_WISE_ADD1 FusedActivation: operator type 999 (unknown), must be an activation that can be fused" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_nothing,
       "ELEMENT_WISE_ADD1 FusedActivation: operator type 0 (INVALID), must be an activation that can be fused" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_swish,
-      "ELEMENT_WISE_ADD1 FusedActivation: operator type 168 (ACTIVATION_HARD_SWISH), must be an activation that can be fused" },
+      "ELEMENT_WISE_ADD1 FusedActivation: operator type 168 (ACTIVATION_HARD_SWISH), must be an activation that can "
+      "be fused" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_celu, "ACTIVATION_CELU Alpha: 0, must not be 0" },
     { DML_OPERATOR_ACTIVATION_CELU, celu_alpha, "ACTIVATION_CELU Alpha: 0, must not be 0" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_no_desc,

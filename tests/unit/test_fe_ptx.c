@@ -20,9 +20,12 @@ static const struct {
     DML_SCALAR_UNION one;
     bool is_float;
 } types[] = {
-    { DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, true },  { DML_TENSOR_DATA_TYPE_FLOAT16, { .UInt16 = 0x3c00 }, true },
-    { DML_TENSOR_DATA_TYPE_FLOAT64, { .Float64 = 1 }, true },  { DML_TENSOR_DATA_TYPE_UINT8, { .UInt8 = 1 }, false },
-    { DML_TENSOR_DATA_TYPE_INT16, { .Int16 = 1 }, false },     { DML_TENSOR_DATA_TYPE_INT32, { .Int32 = 1 }, false },
+    { DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, true },
+    { DML_TENSOR_DATA_TYPE_FLOAT16, { .UInt16 = 0x3c00 }, true },
+    { DML_TENSOR_DATA_TYPE_FLOAT64, { .Float64 = 1 }, true },
+    { DML_TENSOR_DATA_TYPE_UINT8, { .UInt8 = 1 }, false },
+    { DML_TENSOR_DATA_TYPE_INT16, { .Int16 = 1 }, false },
+    { DML_TENSOR_DATA_TYPE_INT32, { .Int32 = 1 }, false },
     { DML_TENSOR_DATA_TYPE_UINT64, { .UInt64 = 1 }, false },
 };
 
@@ -30,7 +33,8 @@ typedef enum kind { CONSTANT, SEQUENCE, EYE, TRIANGLE, ADD, SOFTMAX, NORMALIZED,
 
 static opjit_operator *make_operator(opjit_context *context, kind k, int t)
 {
-    static const uint32_t sizes[] = { 2, 512, 1024 }, wide[] = { 2, 8192, 8192 }, odd[] = { 2, 511, 511 }, axes[] = { 2 };
+    static const uint32_t sizes[] = { 2, 512, 1024 }, wide[] = { 2, 8192, 8192 }, odd[] = { 2, 511, 511 },
+                          axes[] = { 2 };
     const bool is_wide = k == EYE || (k == TRIANGLE && t % 2 == 0); /* rows of several rounds */
     const DML_BUFFER_TENSOR_DESC buffer = {
         types[t].type, DML_TENSOR_FLAG_NONE, 3, k == ODD ? odd : is_wide ? wide : sizes, NULL, 0, 0
@@ -42,7 +46,8 @@ static opjit_operator *make_operator(opjit_context *context, kind k, int t)
     const DML_DIAGONAL_MATRIX1_OPERATOR_DESC triangle = { &tensor, &tensor, types[t].type, types[t].one, 1, INT32_MAX };
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC sum = { &tensor, &tensor, &tensor };
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { &tensor, &tensor, 1, axes };
-    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC normalized = { &tensor, NULL, NULL, &tensor, 1, axes, 1, 1e-5f, NULL };
+    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC normalized = { &tensor, NULL, NULL,  &tensor, 1,
+                                                                        axes,    1,    1e-5f, NULL };
     const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC cumulative = { &tensor, &tensor, 2, DML_AXIS_DIRECTION_INCREASING, 0 };
     const DML_OPERATOR_DESC descs[KINDS] = {
         [CONSTANT] = { DML_OPERATOR_FILL_VALUE_CONSTANT, &constant },
@@ -162,8 +167,9 @@ START_TEST(json)
     char *text = get(artifact, OPJIT_ARTIFACT_JSON);
     ck_assert_ptr_nonnull(strstr(text, "\"arguments\": [ { \"input\": 0 }, { \"output\": 0 }, \"workspace\" ]"));
     ck_assert_ptr_nonnull(strstr(text, "\"alignment\": 16"));
-    ck_assert_msg(strstr(text, "\"symbol\": \"made_v0_s0\", \"extent\": 1024, \"grid\": [128, 1, 1], \"block\": [256, 1, 1], "
-                               "\"team\": 32, \"static_shared_bytes\": 32768 }") != NULL,
+    ck_assert_msg(strstr(text,
+                         "\"symbol\": \"made_v0_s0\", \"extent\": 1024, \"grid\": [128, 1, 1], \"block\": [256, 1, 1], "
+                         "\"team\": 32, \"static_shared_bytes\": 32768 }") != NULL,
                   "%s", text);
     ck_assert_ptr_null(strstr(text, "packed"));
     free(text);
@@ -212,7 +218,8 @@ START_TEST(cubin)
     opjit_artifact *artifact = make_artifact(context, "nvptx:sm_90", OPJIT_LEVEL_QUICK, EYE, 0);
     const opjit_status status = opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_CUBIN, &data, &bytes, &error);
     if (status == OPJIT_UNAVAILABLE) {
-        ck_assert_msg(strstr(error.message, "ptxas is needed, and is neither on PATH nor in") != NULL, "%s", error.message);
+        ck_assert_msg(strstr(error.message, "ptxas is needed, and is neither on PATH nor in") != NULL, "%s",
+                      error.message);
         printf("skipped: no cubin is made, because ptxas was not found\n");
     } else {
         const uint8_t *elf = data;

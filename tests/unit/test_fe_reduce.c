@@ -67,14 +67,14 @@ static const struct {
     const char *f64; /* message for FLOAT64 at that level */
 } levels[] = {
     { DML_OPERATOR_REDUCE, TYPE(UINT64), TYPE(UINT64), 0x1000,
-      "REDUCE InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, UINT64 "
-      "or INT64 at feature level 1.0" },
+      "REDUCE InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, "
+      "UINT64 or INT64 at feature level 1.0" },
     { DML_OPERATOR_ARGMIN, TYPE(INT8), TYPE(INT64), 0x3000,
-      "ARGMIN InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, UINT64 "
-      "or INT64 at feature level 3.0" },
+      "ARGMIN InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, "
+      "UINT64 or INT64 at feature level 3.0" },
     { DML_OPERATOR_ARGMAX, TYPE(FLOAT16), TYPE(UINT32), 0x3000,
-      "ARGMAX InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, UINT64 "
-      "or INT64 at feature level 3.0" },
+      "ARGMAX InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, "
+      "UINT64 or INT64 at feature level 3.0" },
     { ACTIVATION(SOFTMAX1), TYPE(FLOAT16), TYPE(FLOAT16), 0x5100,
       "ACTIVATION_SOFTMAX1 InputTensor.DataType: FLOAT64, must be FLOAT32 or FLOAT16 at feature level 5.1" },
     { ACTIVATION(LOG_SOFTMAX1), TYPE(FLOAT32), TYPE(FLOAT32), 0x5100,
@@ -103,10 +103,12 @@ START_TEST(matrices_by_level)
 {
     static const DML_OPERATOR_TYPE types[] = { ACTIVATION(SOFTMAX), ACTIVATION(LOG_SOFTMAX), ACTIVATION(HARDMAX) };
     static const char *const messages[] = {
-        "ACTIVATION_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level 6.4",
-        ("ACTIVATION_LOG_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level "
-         "6.4"),
-        "ACTIVATION_HARDMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level 6.4",
+        "ACTIVATION_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature "
+        "level 6.4",
+        ("ACTIVATION_LOG_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature "
+         "level 6.4"),
+        "ACTIVATION_HARDMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature "
+        "level 6.4",
     };
     built b;
 

@@ -352,8 +352,8 @@ static const struct {
     { DML_OPERATOR_DIAGONAL_MATRIX, NULL, 1, 2, 0x2000, NULL, OPJIT_UNSUPPORTED,
       "DIAGONAL_MATRIX OutputTensor.DimensionCount: 2, must be 4 at feature level 2.0" },
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0x4200, NULL, OPJIT_INVALID_ARGUMENT,
-      "feature_level 0x4200; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, "
-      "0x6000, 0x6100, 0x6200, 0x6300, 0x6400" },
+      "feature_level 0x4200; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, "
+      "0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400" },
     { (DML_OPERATOR_TYPE)7777, NULL, 1, 4, 0, NULL, OPJIT_INVALID_ARGUMENT,
       "operator type 7777, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0, "nvptx:sm_90", OPJIT_OK, NULL },

@@ -178,7 +178,8 @@ static opjit_operator *custom_operator(opjit_context *context)
     return op;
 }
 
-/* Processor seconds that `count` calls take to compile, all of which read one input and write an output of the graph. */
+/* Processor seconds that `count` calls take to compile, all of which read one input and write an output of the
+ * graph. */
 static double time_of_calls(opjit_context *context, opjit_operator *op, uint32_t count)
 {
     DML_OPERATOR_GRAPH_NODE_DESC node = { .Operator = op };

@@ -80,8 +80,9 @@ static void write_text(const product *p, rt_bytes *text)
     opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
     opjit_rt_bytes_printf(text, "kernel @f {\n in %%a: %s[%d,%d,%d]\n", p->in[0], p->batch,
                           p->turned[0] ? p->length : p->rows, p->turned[0] ? p->rows : p->length);
-    opjit_rt_bytes_printf(text, " %s %%b: %s[%d,%d,%d]\n", p->constant ? "const" : "in", p->in[1], p->shared ? 1 : p->batch,
-                          p->turned[1] ? p->columns : p->length, p->turned[1] ? p->length : p->columns);
+    opjit_rt_bytes_printf(text, " %s %%b: %s[%d,%d,%d]\n", p->constant ? "const" : "in", p->in[1],
+                          p->shared ? 1 : p->batch, p->turned[1] ? p->columns : p->length,
+                          p->turned[1] ? p->length : p->columns);
     opjit_rt_bytes_printf(text, " in %%c: %s[%d]\n", p->type, p->columns);
     for (int i = 0; i <= p->temp; i++)
         opjit_rt_bytes_printf(text, " out %%o%d: %s[%d,%d,%d]\n", i, p->type, p->batch, p->rows, p->columns);

@@ -65,7 +65,8 @@ static const struct {
            "for %j in 0..64 vec 4 distribute { store %y[%p,%j], load %s[0] } } }",
       "load: a race" },
     /* two iterations of a distributed loop store one element */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[%p,idiv(%j, 2)], load %x[%p,%j] } } }",
+    { HEAD
+      "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[%p,idiv(%j, 2)], load %x[%p,%j] } } }",
       "store: a race" },
     /* two teams store one element */
     { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[0,%j], load %x[%p,%j] } } }",

@@ -123,10 +123,12 @@ START_TEST(arg_kinds)
 {
     static const char text[] =
         "kernel @k after place { in %x: f32[2,64] out %y: i32[2,4] scratch %s: i32[4]\n"
-        "stage @0 for %p in 0..2 { acc %a: index argmax lanes 32 acc %b: index argmax.last lanes 32 acc %c: index argmin\n"
+        "stage @0 for %p in 0..2 { acc %a: index argmax lanes 32 acc %b: index argmax.last lanes 32 acc %c: index "
+        "argmin\n"
         "acc %d: i32 argmin.last for %j in 0..64 { upd %a, load %x[%p,%j] at %j upd %b, load %x[%p,%j] at %j\n"
         "upd %c, load %x[%p,%j] at %j upd %d, load %x[%p,%j] at %j }\n"
-        "store %s[0], elem i32 (get %a) store %s[1], elem i32 (get %b) store %s[2], elem i32 (get %c) store %s[3], get %d\n"
+        "store %s[0], elem i32 (get %a) store %s[1], elem i32 (get %b) store %s[2], elem i32 (get %c) store %s[3], "
+        "get %d\n"
         "for %i in 0..4 { store %y[%p,%i], load %s[%i] } } }";
     float x[2][64] = { { 0 } };
     int32_t y[2][4];
@@ -147,7 +149,8 @@ END_TEST
 START_TEST(scan_and_stages)
 {
     static const char text[] =
-        "kernel @k after place { in %x: i32[8] in %n: f32[1] out %y: i32[8] out %m: f32[1] temp %t: i32[8] temp %u: i32[8]\n"
+        "kernel @k after place { in %x: i32[8] in %n: f32[1] out %y: i32[8] out %m: f32[1] temp %t: i32[8] temp %u: "
+        "i32[8]\n"
         "stage @0 for %p in 0..8 { acc %a: i32 sum for %j in 0..8 step 3 { upd %a, load %x[%j] }\n"
         "store %t[%p], add(load %x[%p], get %a) }\n"
         "stage @1 for %q in 0..8 { store %u[%q], mul(load %t[%q], i32 2) }\n"
@@ -173,7 +176,8 @@ END_TEST
 START_TEST(largest_first)
 {
     static const char text[] =
-        "kernel @k after place { in %x: i32[512] out %y: i32[512] temp %a: i32[16] temp %b: i32[256] temp %c: i32[512]\n"
+        "kernel @k after place { in %x: i32[512] out %y: i32[512] temp %a: i32[16] temp %b: i32[256] temp %c: "
+        "i32[512]\n"
         "stage @0 for %p in 0..16 { store %a[%p], load %x[%p] }\n"
         "stage @1 for %q in 0..256 { store %b[%q], add(load %x[%q], load %a[imod(%q, 16)]) }\n"
         "stage @2 for %r in 0..512 { store %c[%r], add(load %x[%r], load %b[imod(%r, 256)]) }\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_interval.c - intervals, decided comparisons, linear forms, distances and proofs, checked against every value that random
- * expressions take. */
+/* test_ir_interval.c - intervals, decided comparisons, linear forms, distances and proofs, checked against every value
+ * that random expressions take. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

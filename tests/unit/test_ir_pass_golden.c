@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", and after it
- * the text that the pass must leave.  A first line "; target TEXT" sets the target, a line "; tiles R C BR BC [FEW]" sizes of tiles
- * and blocks of products of matrices, and rows that are few.  OPJIT_UPDATE_GOLDEN=1 rewrites
+ * the text that the pass must leave.  A first line "; target TEXT" sets the target, a line "; tiles R C BR BC [FEW]"
+ * sizes of tiles and blocks of products of matrices, and rows that are few.  OPJIT_UPDATE_GOLDEN=1 rewrites
  * what follows the line; the difference is to be reviewed.  The files of a pass take all of its steps. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
@@ -18,8 +18,8 @@ static bool parse_tiles(const char *text, ir_tiles *tiles)
 {
     const char *line = strstr(text, "; tiles ");
     *tiles = (ir_tiles){ 0 };
-    return line != NULL && sscanf(line, "; tiles %u %u %u %u %u %u %u %u %u %u", &tiles->rows, &tiles->columns, &tiles->block_rows,
-                                  &tiles->block_columns, &tiles->few_rows, &tiles->share,
+    return line != NULL && sscanf(line, "; tiles %u %u %u %u %u %u %u %u %u %u", &tiles->rows, &tiles->columns,
+                                  &tiles->block_rows, &tiles->block_columns, &tiles->few_rows, &tiles->share,
                                   &tiles->together, &tiles->across, &tiles->split, &tiles->by_rows) >= 4;
 }
 

@@ -25,7 +25,10 @@ static const char *text_of(const ir_func *f, rt_bytes *text)
     return (const char *)text->data;
 }
 
-static uint64_t stage_extent(const ir_func *f, ir_ref stage) { return (uint64_t)ir_index_value(f, ir_operand(f, stage, 1)); }
+static uint64_t stage_extent(const ir_func *f, ir_ref stage)
+{
+    return (uint64_t)ir_index_value(f, ir_operand(f, stage, 1));
+}
 
 /* Runs every stage in two pieces, the second one first. */
 static void interpret(const ir_func *f, const ir_sample *s, const run_memory *m, uint8_t *output)
@@ -50,15 +53,16 @@ static void interpret(const ir_func *f, const ir_sample *s, const run_memory *m,
     }
 }
 
-static void check_stage(const ir_func *f, const ir_sample *s, const run_memory *m, const uint8_t *before, const char *pass)
+static void check_stage(const ir_func *f, const ir_sample *s, const run_memory *m, const uint8_t *before,
+                        const char *pass)
 {
     opjit_error error = { 0 };
     rt_bytes text;
     memcpy(m->output, before, m->output_bytes);
     interpret(f, s, m, m->output);
     for (size_t i = 0; i < m->output_bytes; i++)
-        ck_assert_msg(m->output[i] == m->expected[i], "after %s byte %zu is %02x and should be %02x:\n%s", pass, i - GUARD,
-                      m->output[i], m->expected[i], text_of(f, &text));
+        ck_assert_msg(m->output[i] == m->expected[i], "after %s byte %zu is %02x and should be %02x:\n%s", pass,
+                      i - GUARD, m->output[i], m->expected[i], text_of(f, &text));
     ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "after %s: %s:\n%s", pass, error.message, text_of(f, &text));
 }
 
@@ -92,7 +96,8 @@ static void check_sample(test_random *r, const ir_sample *s, const rt_target *ta
     memcpy(m.expected, before, m.output_bytes);
     ck_assert_msg(ir_sample_build(s, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
     interpret(&f, s, &m, m.expected);
-    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target); pass++) {
+    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
+         pass++) {
         ck_assert_msg(opjit_ir_run_passes(&f, &env, pass->leaves, &error) == OPJIT_OK, "%s", error.message);
         check_stage(&f, s, &m, before, pass->name);
         check_idempotent(&f, pass, &env);
@@ -106,8 +111,8 @@ static void check_sample(test_random *r, const ir_sample *s, const rt_target *ta
 
 START_TEST(random_functions)
 {
-    static const char *const targets[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v2", "cpu:x86-64-v3,l2=1024,l3=0",
-                                           "nvptx:sm_90" };
+    static const char *const targets[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v2",
+                                           "cpu:x86-64-v3,l2=1024,l3=0", "nvptx:sm_90" };
     const test_cases cases = test_cases_init("ir.pass_random", 400);
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;

@@ -400,8 +400,8 @@ START_TEST(only_published_sizes)
             wrong += out[i] != (good && i < common ? 0x11 : 0x33);
         ck_assert_msg(wrong == 0, "struct_size %u", size);
         ck_assert(memcmp(out, &size, sizeof size) == 0);
-        snprintf(message, sizeof message, "grown: struct_size %u is that of no version; set it with the _INIT macro (24)",
-                 size);
+        snprintf(message, sizeof message,
+                 "grown: struct_size %u is that of no version; set it with the _INIT macro (24)", size);
         ck_assert(good || strcmp(error.message, message) == 0);
     }
 }

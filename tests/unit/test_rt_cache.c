@@ -404,7 +404,7 @@ START_TEST(threads_many_keys)
 }
 END_TEST
 
-/* --- makers that ask for more, and forks ---------------------------------------------------------------------------- */
+/* --- makers that ask for more, and forks -------------------------------------------------------------------------- */
 
 /* A make that requests another key while it runs, as an event sink may. */
 typedef struct asker {

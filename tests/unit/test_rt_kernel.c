@@ -188,7 +188,8 @@ START_TEST(call_sizes)
         uint32_t param_count, reserved;
         opjit_binding workspace;
         const opjit_executor *executor;
-    } older[2] = { { sizeof(struct older), 2, bindings, NULL, 0, 0, { NULL, 0 }, NULL }, { 1, 1, NULL, NULL, 1, 1, { NULL, 0 }, NULL } };
+    } older[2] = { { sizeof(struct older), 2, bindings, NULL, 0, 0, { NULL, 0 }, NULL },
+                   { 1, 1, NULL, NULL, 1, 1, { NULL, 0 }, NULL } };
     create(&interpreting);
     newer.call.struct_size = sizeof newer;
     ck_assert_int_eq(opjit_kernel_call(kernel, &newer.call, &error), OPJIT_OK);
@@ -199,7 +200,8 @@ START_TEST(call_sizes)
     older[0].struct_size = 10; /* half of a pointer */
     ck_assert_int_eq(opjit_kernel_call(kernel, (const opjit_call *)(const void *)older, &error),
                      OPJIT_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "opjit_call: struct_size 10 is that of no version; set it with the _INIT macro (80)");
+    ck_assert_str_eq(error.message,
+                     "opjit_call: struct_size 10 is that of no version; set it with the _INIT macro (80)");
     ck_assert_int_eq(hook.calls, 2);
 }
 END_TEST
@@ -218,9 +220,11 @@ static const struct {
     { "same, allowed", 8, 8, 1, NULL },
     { "same, not allowed", 8, 8, 0, "OutputTensor overlaps InputTensor: this kernel can't work in place there" },
     { "last byte", 0, 15, 1,
-      "OutputTensor overlaps InputTensor: only the very same memory may be shared, and only where alias_inputs says so" },
+      "OutputTensor overlaps InputTensor: only the very same memory may be shared, and only where alias_inputs says "
+      "so" },
     { "first byte", 15, 0, 1,
-      "OutputTensor overlaps InputTensor: only the very same memory may be shared, and only where alias_inputs says so" },
+      "OutputTensor overlaps InputTensor: only the very same memory may be shared, and only where alias_inputs says "
+      "so" },
 };
 
 START_TEST(overlap_row)

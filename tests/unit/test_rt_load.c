@@ -208,7 +208,8 @@ START_TEST(mutated_metadata)
         test_random_init(&r, cases.seed, 5, n);
         memcpy(copy, image.data, image.size);
         for (uint64_t i = test_random_below(&r, 3) + 1; i-- > 0;) {
-            static const uint64_t corners[] = { 0, 1, 2, 3, 8, 64, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+            static const uint64_t corners[] = { 0,   1,     2,         3,          8,         64,
+                                                255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
             const uint64_t value = corners[test_random_below(&r, sizeof corners / sizeof *corners)];
             const size_t bytes = (size_t)1 << test_random_below(&r, 4);
             memcpy(copy + sizeof(image_header) + test_random_below(&r, meta_size / bytes) * bytes, &value, bytes);

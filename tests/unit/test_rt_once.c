@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_once.c - kept memory: steps that run once fill it when a kernel gets its constants, calls read it, and a newer
- * version of the kernel uses it again where it would hold the same. */
+/* test_rt_once.c - kept memory: steps that run once fill it when a kernel gets its constants, calls read it, and a
+ * newer version of the kernel uses it again where it would hold the same. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -17,7 +17,8 @@ static rt_place room[2 * MOST];
 
 static void setup(void)
 {
-    kernel = opjit_rt_allocate(&opjit_rt_default_allocator, sizeof *kernel + MOST * sizeof(slot), alignof(opjit_kernel));
+    kernel =
+        opjit_rt_allocate(&opjit_rt_default_allocator, sizeof *kernel + MOST * sizeof(slot), alignof(opjit_kernel));
     ck_assert_ptr_nonnull(kernel);
     memset(kernel, 0, sizeof *kernel + MOST * sizeof(slot));
 }
@@ -91,7 +92,8 @@ START_TEST(random_places)
     for (uint32_t i = 0; i < CASES; i++) {
         shape((uint32_t)test_random_below(&r, 12), 1 + (uint32_t)test_random_below(&r, 12),
               (uint32_t)test_random_below(&r, 4));
-        const uint64_t space = 64 * kernel->buffers * kernel->buffers, base = test_random_chance(&r, 30) ? 0 - space / 2 : 4096;
+        const uint64_t space = 64 * kernel->buffers * kernel->buffers,
+                       base = test_random_chance(&r, 30) ? 0 - space / 2 : 4096;
         for (uint32_t k = 0; k < kernel->buffers; k++) {
             const uint32_t same = (uint32_t)test_random_below(&r, kernel->buffers);
             kernel->slots[k].bytes = 1 + test_random_below(&r, 64);

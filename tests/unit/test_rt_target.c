@@ -174,10 +174,11 @@ START_TEST(every_feature)
         for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all except popcnt, which keeps the level at 1 */
             if (is_of(arch, g) && (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f))
                 used += snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
-        snprintf(text + used, sizeof text - (size_t)used, ",tune=%s%s,l1=1099511627776,l2=1099511627776,l3=1099511627776",
-                 rows[_i].tune, ",vec=16");
+        snprintf(text + used, sizeof text - (size_t)used,
+                 ",tune=%s%s,l1=1099511627776,l2=1099511627776,l3=1099511627776", rows[_i].tune, ",vec=16");
         ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
-        ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text, error.message);
+        ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text,
+                      error.message);
         ck_assert_mem_eq(&target, &again, sizeof target);
         ck_assert_int_eq(target.arch, arch);
         if (f < RT_FEATURE_COUNT)

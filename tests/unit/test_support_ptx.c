@@ -75,8 +75,10 @@ START_TEST(loops_of_different_length_meet_again)
         &b,
         KERNEL(
             "mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
-            "LOOP: setp.ge.u32 %p1, %r3, %r1; @%p1 bra DONE;\n add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1; bra.uni LOOP;\n"
-            "DONE: activemask.b32 %r5; popc.b32 %r5, %r5; shl.b32 %r5, %r5, 16; or.b32 %r4, %r4, %r5; st.global.u32 [%rd3], %r4;"));
+            "LOOP: setp.ge.u32 %p1, %r3, %r1; @%p1 bra DONE;\n"
+            " add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1; bra.uni LOOP;\n"
+            "DONE: activemask.b32 %r5; popc.b32 %r5, %r5; shl.b32 %r5, %r5, 16; or.b32 %r4, %r4, %r5; st.global.u32 "
+            "[%rd3], %r4;"));
     for (uint32_t i = 0; i < 50; i++)
         ck_assert_uint_eq(b.out[i], i * (i - 1) / 2 + ((i < 32 ? 32u : 18u) << 16));
     ck_assert_uint_eq(b.out[50], 0xeeeeeeee);
@@ -94,7 +96,8 @@ START_TEST(jump_tables_and_guards)
         KERNEL(
             "and.b32 %r3, %r1, 3; mov.u32 %r4, 7;\nT: .branchtargets A, B, C, A;\nbrx.idx %r3, T;\n"
             "A: mov.u32 %r4, 100; bra END;\nB: mov.u32 %r4, 200; bra END;\nC: mov.u32 %r4, 300;\nEND:\n"
-            "setp.lt.u32 %p1, %r1, 8; @%p1 add.u32 %r4, %r4, 1; @!%p1 add.u32 %r4, %r4, 2; st.global.u32 [%rd3], %r4;"));
+            "setp.lt.u32 %p1, %r1, 8; @%p1 add.u32 %r4, %r4, 1; @!%p1 add.u32 %r4, %r4, 2; st.global.u32 [%rd3], "
+            "%r4;"));
     for (uint32_t i = 0; i < 32; i++)
         ck_assert_uint_eq(b.out[i], (i % 4 == 3 ? 100 : 100 * (i % 4 + 1)) + (i < 8 ? 1u : 2u));
     refused(&b, KERNEL("T: .branchtargets A, B;\nbrx.idx %r1, T;\nA: mov.u32 %r4, 1;\nB: mov.u32 %r4, 2;"),
@@ -107,16 +110,23 @@ END_TEST
 START_TEST(calls_of_threads_that_part)
 {
     static const char text[] = HEAD
-        ".func (.param .b32 r) square(.param .b32 x)\n{\n.reg .b32 %r<4>;\nld.param.b32 %r1, [x]; mul.lo.u32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret;\n}\n"
+        ".func (.param .b32 r) square(.param .b32 x)\n{\n.reg .b32 %r<4>;\n"
+        "ld.param.b32 %r1, [x]; mul.lo.u32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret;\n}\n"
         ".func (.param .b32 r) twice(.param .b32 x, .param .align 8 .b8 s[8]);\n"
         ".visible .entry k(.param .u64 o, .param .u64 a)\n{\n.reg .pred %p; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
-        "ld.param.u64 %d1, [o]; mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 4, %d1;\nand.b32 %r2, %r1, 1; setp.eq.u32 %p, %r2, 0; @%p bra EVEN;\n"
-        "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call (y), square, (x); ld.param.b32 %r3, [y]; }\nbra END;\n"
-        "EVEN: { .param .b32 x; .param .align 8 .b8 s[8]; .param .b32 y; st.param.b32 [x], %r1; st.param.b32 [s], 5; st.param.b32 [s+4], %r1;\n"
+        "ld.param.u64 %d1, [o]; mov.u32 %r1, %tid.x; mad.wide.u32 %d1, %r1, 4, %d1;\n"
+        "and.b32 %r2, %r1, 1; setp.eq.u32 %p, %r2, 0; @%p bra EVEN;\n"
+        "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call (y), square, (x); ld.param.b32 %r3, [y]; }\n"
+        "bra END;\n"
+        "EVEN: { .param .b32 x; .param .align 8 .b8 s[8]; .param .b32 y; st.param.b32 [x], %r1; st.param.b32 [s], 5; "
+        "st.param.b32 [s+4], %r1;\n"
         "call (y), twice, (x, s); ld.param.b32 %r3, [y]; }\nEND: st.global.u32 [%d1], %r3; ret;\n}\n"
-        ".func (.param .b32 r) twice(.param .b32 x, .param .align 8 .b8 s[8])\n{\n.reg .b32 %r<6>;\n.reg .b64 %d<3>; .local .align 8 .b8 l[16];\n"
-        "ld.param.b32 %r1, [x]; ld.param.v2.b32 {%r2, %r3}, [s]; { .param .b32 u; .param .b32 v; st.param.b32 [u], %r1;\n"
-        "call (v), square, (u); ld.param.b32 %r1, [v]; }\nmov.b64 %d1, l; cvta.local.u64 %d1, %d1; st.b32 [%d1+8], %r2; ld.local.b32 %r4, [l+8];\n"
+        ".func (.param .b32 r) twice(.param .b32 x, .param .align 8 .b8 s[8])\n{\n.reg .b32 %r<6>;\n"
+        ".reg .b64 %d<3>; .local .align 8 .b8 l[16];\n"
+        "ld.param.b32 %r1, [x]; ld.param.v2.b32 {%r2, %r3}, [s]; { .param .b32 u; .param .b32 v; st.param.b32 [u], "
+        "%r1;\n"
+        "call (v), square, (u); ld.param.b32 %r1, [v]; }\n"
+        "mov.b64 %d1, l; cvta.local.u64 %d1, %d1; st.b32 [%d1+8], %r2; ld.local.b32 %r4, [l+8];\n"
         "add.u32 %r1, %r1, %r4; add.u32 %r1, %r1, %r3; st.param.b32 [r], %r1; ret;\n}\n";
     bench b = made();
     runs(&b, text);
@@ -133,10 +143,13 @@ START_TEST(shuffles_and_votes)
         &b,
         KERNEL(
             "ld.global.u32 %r3, [%rd4]; shfl.sync.down.b32 %r4|%p1, %r3, 16, 31, -1; selp.u32 %r4, %r4, 0, %p1;\n"
-            "shfl.sync.up.b32 %r5, %r3, 1, 0, -1; shfl.sync.bfly.b32 %r6, %r3, 5, 31, -1; shfl.sync.idx.b32 %r7, %r3, 2, 0x181f, -1;\n"
-            "setp.lt.u32 %p2, %r1, 5; vote.sync.ballot.b32 %r8, %p2, -1; vote.sync.all.pred %p3, %p2, -1; vote.sync.any.pred %p4, %p2, -1;\n"
+            "shfl.sync.up.b32 %r5, %r3, 1, 0, -1; shfl.sync.bfly.b32 %r6, %r3, 5, 31, -1; shfl.sync.idx.b32 %r7, %r3, "
+            "2, 0x181f, -1;\n"
+            "setp.lt.u32 %p2, %r1, 5; vote.sync.ballot.b32 %r8, %p2, -1; vote.sync.all.pred %p3, %p2, -1; "
+            "vote.sync.any.pred %p4, %p2, -1;\n"
             "selp.u32 %r9, 64, 0, %p3; selp.u32 %r10, 128, 0, %p4; redux.sync.max.s32 %r11, %r3, -1;\n"
-            "st.global.u32 [%rd3], %r4; st.global.u32 [%rd3+128], %r5; st.global.u32 [%rd3+256], %r6; st.global.u32 [%rd3+384], %r7;\n"
+            "st.global.u32 [%rd3], %r4; st.global.u32 [%rd3+128], %r5; st.global.u32 [%rd3+256], %r6; st.global.u32 "
+            "[%rd3+384], %r7;\n"
             "add.u32 %r8, %r8, %r9; add.u32 %r8, %r8, %r10; add.u32 %r8, %r8, %r11; st.global.u32 [%rd3+512], %r8;"));
     for (uint32_t i = 0; i < 32; i++) {
         ck_assert_uint_eq(b.out[i], i < 16 ? b.in[i + 16] : 0);
@@ -173,7 +186,8 @@ START_TEST(shuffles_wait_for_their_mask)
     refused(
         &b,
         KERNEL(
-            "setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW; shfl.sync.idx.b32 %r4, %r1, 20, 31, -1; bra END;\nLOW: shfl.sync.idx.b32 %r4, %r1, 3, 31, -1;\nEND:"),
+            "setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW; shfl.sync.idx.b32 %r4, %r1, 20, 31, -1; bra END;\n"
+            "LOW: shfl.sync.idx.b32 %r4, %r1, 3, 31, -1;\nEND:"),
         "deadlock");
 }
 END_TEST
@@ -181,7 +195,8 @@ END_TEST
 START_TEST(barriers_of_blocks)
 {
     static const char text[] = KERNEL(
-        ".shared .align 4 .b8 s[1024];\nmov.b64 %rd5, s; mad.wide.u32 %rd6, %r1, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.sync 0;\n"
+        ".shared .align 4 .b8 s[1024];\n"
+        "mov.b64 %rd5, s; mad.wide.u32 %rd6, %r1, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.sync 0;\n"
         "xor.b32 %r3, %r1, 165; mad.wide.u32 %rd7, %r3, 4, %rd5; cvta.shared.u64 %rd7, %rd7; ld.u32 %r4, [%rd7];\n"
         "barrier.sync 3, 256; st.shared.u32 [%rd6], %r4; st.global.u32 [%rd3], %r4;");
     bench b = made();
@@ -221,7 +236,8 @@ END_TEST
 START_TEST(races_are_found)
 {
     static const char shared[] =
-        ".shared .align 4 .b8 s[1024];\nmov.b64 %rd5, s; mad.wide.u32 %rd6, %r1, 4, %rd5; xor.b32 %r3, %r1, 1; mad.wide.u32 %rd7, %r3, 4, %rd5;\n";
+        ".shared .align 4 .b8 s[1024];\n"
+        "mov.b64 %rd5, s; mad.wide.u32 %rd6, %r1, 4, %rd5; xor.b32 %r3, %r1, 1; mad.wide.u32 %rd7, %r3, 4, %rd5;\n";
     char text[3000];
     bench b = made();
     const struct {
@@ -233,14 +249,17 @@ START_TEST(races_are_found)
           "was written by thread (1,0,0) of block (0,0,0), and no barrier" },
         { "ld.shared.u32 %r4, [%rd7]; st.shared.u32 [%rd6], %r1;", 32,
           "was read by thread (1,0,0) of block (0,0,0), and no barrier" },
-        { "st.shared.u32 [%rd6], %r1; bar.warp.sync -1; ld.shared.u32 %r4, [%rd7]; bar.warp.sync -1; st.shared.u32 [%rd6], %r4;",
+        { "st.shared.u32 [%rd6], %r1; bar.warp.sync -1; ld.shared.u32 %r4, [%rd7]; bar.warp.sync -1; st.shared.u32 "
+          "[%rd6], %r4;",
           64, NULL },
         { "st.shared.u32 [%rd6], %r1; bar.warp.sync -1; ld.shared.u32 %r4, [%rd7]; st.shared.u32 [%rd6], %r4;", 64,
           "was read by" },
         { "st.shared.u32 [%rd6], %r1; bar.sync 0; ld.shared.u32 %r4, [%rd7];", 64, NULL },
-        { "xor.b32 %r3, %r1, 32; mad.wide.u32 %rd7, %r3, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.warp.sync -1; ld.shared.u32 %r4, [%rd7];",
+        { "xor.b32 %r3, %r1, 32; mad.wide.u32 %rd7, %r3, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.warp.sync -1; "
+          "ld.shared.u32 %r4, [%rd7];",
           64, "was read by" },
-        { "xor.b32 %r3, %r1, 32; mad.wide.u32 %rd7, %r3, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.sync 0; ld.shared.u32 %r4, [%rd7];",
+        { "xor.b32 %r3, %r1, 32; mad.wide.u32 %rd7, %r3, 4, %rd5; st.shared.u32 [%rd6], %r1; bar.sync 0; "
+          "ld.shared.u32 %r4, [%rd7];",
           64, NULL },
         { "st.shared.u32 [s], 5;", 32, "was written by" },
         { "ld.shared.u32 %r4, [s]; bar.sync 0; setp.eq.u32 %p1, %r1, 9; @%p1 st.shared.u32 [s], 5;", 64, NULL },
@@ -306,15 +325,23 @@ END_TEST
 START_TEST(all_spaces_and_widths)
 {
     static const char text[] = HEAD
-        ".const .align 8 .f32 c[3] = {0f3F800000, 0f40000000, 0fC0400000};\n.global .align 4 .u16 g[4] = {1, 2, 0xffff, -2};\n.global .u32 one = 77;\n"
+        ".const .align 8 .f32 c[3] = {0f3F800000, 0f40000000, 0fC0400000};\n"
+        ".global .align 4 .u16 g[4] = {1, 2, 0xffff, -2};\n.global .u32 one = 77;\n"
         ".shared .align 16 .b8 fixed[32];\n.extern .shared .align 16 .b8 more[];\n"
-        ".visible .entry k(.param .u64 o, .param .u64 a)\n.maxntid 4\n{\n.reg .b16 %h<9>; .reg .b32 %r<30>; .reg .b64 %d<9>; .reg .b128 %q<3>;\n"
-        "ld.param.u64 %d1, [o]; ld.param.u64 %d2, [a+0]; ld.const.f32 %r1, [c+8]; st.global.f32 [%d1], %r1; ld.global.s16 %r2, [g+6];\n"
-        "st.global.u32 [%d1+4], %r2; ld.global.u32 %r3, [one]; add.u32 %r3, %r3, 1; st.global.u32 [one], %r3; ld.u32 %r4, [one]; st.global.u32 [%d1+8], %r4;\n"
-        "mov.u64 %d3, more; st.shared.v4.u32 [%d3+16], {%r3, 1, %r3, 2}; ld.shared.v2.u64 {%d4, _}, [more+16]; st.global.b64 [%d1+16], %d4;\n"
-        "mov.b128 %q1, {%d4, %d3}; st.global.b128 [%d1+32], %q1; ld.global.b128 %q2, [%d1+32]; mov.b128 {_, %d5}, %q2; st.global.u64 [%d1+24], %d5;\n"
-        "ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%d2+4]; st.global.v4.u8 [%d1+48], {%h4, %h3, %h2, %h1}; ld.global.s8 %d6, [g+7]; st.global.u64 [%d1+56], %d6;\n"
-        "mov.u64 %d7, c; cvta.const.u64 %d7, %d7; ld.f32 %r5, [%d7+4]; st.global.f32 [%d1+64], %r5; mov.u32 %r6, %dynamic_smem_size; st.global.u32 [%d1+68], %r6;\nret;\n}\n";
+        ".visible .entry k(.param .u64 o, .param .u64 a)\n.maxntid 4\n{\n"
+        ".reg .b16 %h<9>; .reg .b32 %r<30>; .reg .b64 %d<9>; .reg .b128 %q<3>;\n"
+        "ld.param.u64 %d1, [o]; ld.param.u64 %d2, [a+0]; ld.const.f32 %r1, [c+8]; st.global.f32 [%d1], %r1; "
+        "ld.global.s16 %r2, [g+6];\n"
+        "st.global.u32 [%d1+4], %r2; ld.global.u32 %r3, [one]; add.u32 %r3, %r3, 1; st.global.u32 [one], %r3; ld.u32 "
+        "%r4, [one]; st.global.u32 [%d1+8], %r4;\n"
+        "mov.u64 %d3, more; st.shared.v4.u32 [%d3+16], {%r3, 1, %r3, 2}; ld.shared.v2.u64 {%d4, _}, [more+16]; "
+        "st.global.b64 [%d1+16], %d4;\n"
+        "mov.b128 %q1, {%d4, %d3}; st.global.b128 [%d1+32], %q1; ld.global.b128 %q2, [%d1+32]; mov.b128 {_, %d5}, "
+        "%q2; st.global.u64 [%d1+24], %d5;\n"
+        "ld.global.v4.u8 {%h1, %h2, %h3, %h4}, [%d2+4]; st.global.v4.u8 [%d1+48], {%h4, %h3, %h2, %h1}; ld.global.s8 "
+        "%d6, [g+7]; st.global.u64 [%d1+56], %d6;\n"
+        "mov.u64 %d7, c; cvta.const.u64 %d7, %d7; ld.f32 %r5, [%d7+4]; st.global.f32 [%d1+64], %r5; mov.u32 %r6, "
+        "%dynamic_smem_size; st.global.u32 [%d1+68], %r6;\nret;\n}\n";
     bench b = made();
     b.launch.block[0] = 1;
     b.launch.shared_bytes = 64;

@@ -551,7 +551,8 @@ static char *text_of_all(void)
             end,
             ".visible .entry t%d(.param .u64 in, .param .u64 out)\n{\n"
             "  .reg .pred %%p<4>; .reg .b16 %%h<5>; .reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .b128 %%q<2>;\n"
-            "  mov.u32 %%r4, %%tid.x; mov.u32 %%r5, %%ctaid.x; mov.u32 %%r6, %%ntid.x; mad.lo.u32 %%r4, %%r5, %%r6, %%r4;\n"
+            "  mov.u32 %%r4, %%tid.x; mov.u32 %%r5, %%ctaid.x; mov.u32 %%r6, %%ntid.x; mad.lo.u32 %%r4, %%r5, %%r6, "
+            "%%r4;\n"
             "  ld.param.u64 %%l5, [in]; ld.param.u64 %%l6, [out];\n"
             "  mad.wide.u32 %%l5, %%r4, 24, %%l5; mad.wide.u32 %%l6, %%r4, 8, %%l6;\n"
             "  ld.global.u64 %%l1, [%%l5]; ld.global.u64 %%l2, [%%l5+8]; ld.global.u64 %%l3, [%%l5+16];\n"

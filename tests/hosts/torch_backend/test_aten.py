@@ -46,7 +46,8 @@ class Pointwise(Case):
     def test_unary(self):
         for f in (torch.exp, torch.log, torch.sqrt, torch.rsqrt, torch.sin, torch.cos, torch.tan, torch.tanh, torch.erf,
                   torch.sigmoid, torch.asin, torch.acos, torch.atan, torch.sinh, torch.cosh, torch.asinh, torch.acosh,
-                  torch.atanh, torch.ceil, torch.floor, torch.round, torch.trunc, torch.abs, torch.neg, torch.reciprocal,
+                  torch.atanh, torch.ceil, torch.floor, torch.round, torch.trunc, torch.abs, torch.neg,
+                  torch.reciprocal,
                   torch.relu, F.silu, torch.isnan, F.leaky_relu, F.hardtanh, F.hardsigmoid, F.hardswish):
             with self.subTest(f=f.__name__):
                 self.over(lambda x: f(x), dtypes=(torch.float32,))
@@ -146,7 +147,8 @@ class Pointwise(Case):
 class Moves(Case):
     def test_generated(self):
         one = torch.ones(3)
-        for f in (lambda x: torch.arange(7) + torch.arange(3, 10), lambda x: torch.arange(2, 9, 3) * 2, lambda x: torch.eye(4, 5),
+        for f in (lambda x: torch.arange(7) + torch.arange(3, 10), lambda x: torch.arange(2, 9, 3) * 2,
+                  lambda x: torch.eye(4, 5),
                   lambda x: torch.arange(5, -5, -2, dtype=torch.float32) + 1, lambda x: torch.eye(3) * 2,
                   lambda x: torch.full((2, 3), -1.5).triu(1), lambda x: torch.zeros(3, 3, dtype=torch.int64) + 1,
                   lambda x: torch.ones(3, 3, dtype=torch.bool).tril(), lambda x: torch.full_like(x, 2) + x,
@@ -234,7 +236,8 @@ class Axes(Case):
             self.check(lambda g, x, m, r, w, b: aten.native_layer_norm_backward(
                 g, x, (16,), m, r, w, b, [True, True, True]), x.flip(0), x, mean, rstd, w, b, tolerance=1e-4)
             v = torch.rand(3, dtype=dtype) + 0.5
-            self.check(lambda x, w, b, m, v: aten._native_batch_norm_legit_no_training(x, w, b, m, v, 0.1, 1e-5)[0], x, w[:3], b[:3], w[3:6], v)
+            self.check(lambda x, w, b, m, v: aten._native_batch_norm_legit_no_training(x, w, b, m, v, 0.1, 1e-5)[0], x,
+                       w[:3], b[:3], w[3:6], v)
 
     def test_products(self):
         for dtype in (torch.float32, torch.float64):
@@ -257,7 +260,8 @@ class Compositions(Case):
     ONE = (torch.exp, torch.tanh, torch.neg, lambda x: x * 0.5, lambda x: x.softmax(-1), lambda x: x.transpose(0, 1),
            lambda x: x[..., :x.shape[-1] // 2 + 1], lambda x: x.reshape(-1, x.shape[0]), lambda x: x.clone(),
            lambda x: x.sum(0, keepdim=True) * 0.1, lambda x: x.tril(), lambda x: F.layer_norm(x, x.shape[-1:]),
-           lambda x: x.clamp(-2, 2), lambda x: torch.where(x > 0, x, 0.1), lambda x: x.sort(-1)[0], lambda x: x.sign() + x,
+           lambda x: x.clamp(-2, 2), lambda x: torch.where(x > 0, x, 0.1), lambda x: x.sort(-1)[0],
+           lambda x: x.sign() + x,
            lambda x: x + torch.arange(x.shape[-1]), lambda x: x.to(torch.float64).to(torch.float32), F.gelu,
            lambda x: torch.cat([x, x * 2]))
 
