@@ -69,6 +69,9 @@ void opjit_cli_note(const cli_options *options, const char *file, const char *pl
 /* The context that the options ask for; the caller destroys it. */
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error);
 opjit_compile_options opjit_cli_compile_options(const cli_options *options);
+/* Calls `use` with an empty model at the command's first argument, and complains where it fails.  Returns the program's
+ * exit status. */
+int opjit_cli_with_model(const cli_options *options, opjit_status (*use)(cli_model *m, const cli_options *options));
 /* Writes text to standard output and drops it from the buffer; false where that failed. */
 bool opjit_cli_put(rt_bytes *text);
 

@@ -406,7 +406,7 @@ int opjit_cli_bench(const cli_options *options)
         cli_model m;
 
         opjit_cli_model_init(&m, options->arguments[0], b.context);
-    m.outside = options->allow_outside;
+        m.outside = options->allow_outside;
         if (prepare(&b, &m) != OPJIT_OK)
             result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
         else

@@ -346,19 +346,5 @@ int opjit_cli_explain(const cli_options *options)
 {
     if (opjit_cli_is_onnx(options->arguments[0]))
         return opjit_cli_explain_onnx(options);
-    opjit_context *context = NULL;
-    opjit_error error;
-    cli_model m;
-    int result = EXIT_DONE;
-    if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
-        return opjit_cli_complain(options->arguments[0], NULL, &error);
-    opjit_cli_model_init(&m, options->arguments[0], context);
-    m.outside = options->allow_outside;
-    m.given_dims = options->dims;
-    m.given_count = options->dim_count;
-    if (explain_model(&m, options) != OPJIT_OK)
-        result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
-    opjit_cli_model_free(&m);
-    opjit_context_destroy(context);
-    return result;
+    return opjit_cli_with_model(options, explain_model);
 }

@@ -180,30 +180,12 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     return status;
 }
 
-static int run(const cli_options *options)
-{
-    opjit_context *context = NULL;
-    opjit_error error;
-    cli_model m;
-    int result = EXIT_DONE;
-    if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
-        return opjit_cli_complain(options->arguments[0], NULL, &error);
-    opjit_cli_model_init(&m, options->arguments[0], context);
-    m.outside = options->allow_outside;
-    m.given_dims = options->dims;
-    m.given_count = options->dim_count;
-    if (read_and_run(&m, options) != OPJIT_OK)
-        result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
-    opjit_cli_model_free(&m);
-    opjit_context_destroy(context);
-    return result;
-}
-
 int opjit_cli_run(const cli_options *options)
 {
     cli_options traced;
     cli_trace trace;
     opjit_cli_trace_begin(&trace, options, &traced);
-    return opjit_cli_trace_end(&trace,
-                               opjit_cli_is_onnx(options->arguments[0]) ? opjit_cli_run_onnx(&traced) : run(&traced));
+    return opjit_cli_trace_end(&trace, opjit_cli_is_onnx(options->arguments[0])
+                                           ? opjit_cli_run_onnx(&traced)
+                                           : opjit_cli_with_model(&traced, read_and_run));
 }

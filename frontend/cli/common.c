@@ -132,6 +132,25 @@ opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, 
     return opjit_context_create(&context, out, error);
 }
 
+int opjit_cli_with_model(const cli_options *options, opjit_status (*use)(cli_model *m, const cli_options *options))
+{
+    opjit_context *context = NULL;
+    opjit_error error;
+    cli_model m;
+    int result = EXIT_DONE;
+    if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
+        return opjit_cli_complain(options->arguments[0], NULL, &error);
+    opjit_cli_model_init(&m, options->arguments[0], context);
+    m.outside = options->allow_outside;
+    m.given_dims = options->dims;
+    m.given_count = options->dim_count;
+    if (use(&m, options) != OPJIT_OK)
+        result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
+    opjit_cli_model_free(&m);
+    opjit_context_destroy(context);
+    return result;
+}
+
 opjit_status opjit_cli_pool(const cli_options *options, opjit_pool **out, opjit_error *error)
 {
     *out = NULL;
