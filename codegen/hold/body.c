@@ -192,23 +192,6 @@ static LLVMValueRef pointer_of(maker *m, uint32_t access)
     return opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, offset));
 }
 
-static uint32_t register_of(const maker *m, const cg_tile_access *a)
-{
-    uint64_t r = a->base;
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        r += a->by[l] ? (uint64_t)a->by[l] * m->at[l] : 0;
-    return (uint32_t)r;
-}
-
-/* Lanes of what depends on these loops. */
-static uint32_t lanes_of(const maker *m, uint32_t loops)
-{
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        if ((loops >> l & 1) && m->t->loop[l].lanes > 1)
-            return m->t->loop[l].lanes;
-    return 1;
-}
-
 /* What a tile reads may be a constant that lies anywhere, where that makes no difference to the machine. */
 static LLVMValueRef access_memory(maker *m, LLVMValueRef pointer, ir_type type, uint32_t lanes, LLVMValueRef value)
 {
@@ -314,7 +297,7 @@ static LLVMValueRef compute(maker *m, uint32_t node)
 {
     const cg_tile_node *n = &m->t->node[node];
     cg_func *f = m->f;
-    const uint32_t lanes = lanes_of(m, n->moves);
+    const uint32_t lanes = cg_tile_lanes_of(m->t, n->moves);
     switch ((cg_tile_what)n->what) {
     case CG_TILE_ARG: return given(m, node);
     case CG_TILE_CONST:
@@ -328,7 +311,7 @@ static LLVMValueRef compute(maker *m, uint32_t node)
                           : opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, n->at));
     case CG_TILE_LOAD:
         if (m->t->access[n->at].held)
-            return m->reg[register_of(m, &m->t->access[n->at])];
+            return m->reg[cg_tile_register_of(m->t, &m->t->access[n->at], m->at)];
         if (m->t->access[n->at].across)
             return load_across(m, node);
         return access_memory(m, pointer_of(m, n->at), (ir_type)n->type, lanes, NULL);
@@ -353,8 +336,8 @@ static void put_store(maker *m, const cg_tile_step *s)
 {
     const cg_tile_access *a = &m->t->access[s->at];
     cg_func *f = m->f;
-    const uint32_t r = a->held ? register_of(m, a) : 0;
-    const uint32_t lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, cg_tile_loops_of(m->t, a));
+    const uint32_t r = a->held ? cg_tile_register_of(m->t, a, m->at) : 0;
+    const uint32_t lanes = a->held ? m->t->reg[r].lanes : cg_tile_lanes_of(m->t, cg_tile_loops_of(m->t, a));
     LLVMValueRef v = lanes_value(m, s->value, lanes);
     if (!a->held)
         access_memory(m, pointer_of(m, s->at), (ir_type)a->type, lanes, v);

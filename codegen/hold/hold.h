@@ -196,6 +196,24 @@ static inline uint32_t cg_tile_place(const cg_tile *t, uint32_t loops, const uin
     return place;
 }
 
+/* The register that a held access is in that iteration. */
+static inline uint32_t cg_tile_register_of(const cg_tile *t, const cg_tile_access *a, const uint32_t *at)
+{
+    uint64_t r = a->base;
+    for (uint32_t l = 1; l < t->loops; l++)
+        r += a->by[l] ? (uint64_t)a->by[l] * at[l] : 0;
+    return (uint32_t)r;
+}
+
+/* Lanes of what depends on these loops. */
+static inline uint32_t cg_tile_lanes_of(const cg_tile *t, uint32_t loops)
+{
+    for (uint32_t l = 1; l < t->loops; l++)
+        if ((loops >> l & 1) && t->loop[l].lanes > 1)
+            return t->loop[l].lanes;
+    return 1;
+}
+
 /* The loops on which the place of the access depends, one bit each. */
 static inline uint32_t cg_tile_loops_of(const cg_tile *t, const cg_tile_access *a)
 {

@@ -193,23 +193,6 @@ static cg_trace_place argument_place(uint32_t arg)
     return (cg_trace_place){ .base = CG_TRACE_ARGS, .offset = (int32_t)(8 * arg) };
 }
 
-static uint32_t register_of(const tracer *m, const cg_tile_access *a)
-{
-    uint64_t r = a->base;
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        r += a->by[l] ? (uint64_t)a->by[l] * m->at[l] : 0;
-    return (uint32_t)r;
-}
-
-/* Lanes of what depends on these loops. */
-static uint32_t lanes_of(const tracer *m, uint32_t loops)
-{
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        if ((loops >> l & 1) && m->t->loop[l].lanes > 1)
-            return m->t->loop[l].lanes;
-    return 1;
-}
-
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static uint32_t value_of(tracer *m, uint32_t node);
@@ -236,13 +219,13 @@ static uint32_t widen(tracer *m, uint32_t node, uint32_t lanes)
     if (n->what == CG_TILE_LOAD && !m->t->access[n->at].held)
         place = place_of(m, &m->t->access[n->at]);
     else if (n->what != CG_TILE_ARG)
-        return add_value(m, CG_TRACE_SPREAD, lanes, value_of(m, node), none);
+        return add_value(m, CG_TRACE_BROADCAST, lanes, value_of(m, node), none);
     return add_load(m, CG_TRACE_SPLAT, lanes, &place);
 }
 
 static uint32_t lanes_value(tracer *m, uint32_t node, uint32_t lanes)
 {
-    const uint32_t own = lanes_of(m, m->t->node[node].moves);
+    const uint32_t own = cg_tile_lanes_of(m->t, m->t->node[node].moves);
     if (own == lanes)
         return value_of(m, node);
     if (own != 1)
@@ -326,7 +309,7 @@ static uint32_t op_value(tracer *m, const cg_tile_node *n, uint32_t lanes)
 static uint32_t compute(tracer *m, uint32_t node)
 {
     const cg_tile_node *n = &m->t->node[node];
-    const uint32_t lanes = lanes_of(m, n->moves);
+    const uint32_t lanes = cg_tile_lanes_of(m->t, n->moves);
     if (!cg_trace_has_type(n->type) || m->refused)
         return refuse(m);
     switch ((cg_tile_what)n->what) {
@@ -336,7 +319,7 @@ static uint32_t compute(tracer *m, uint32_t node)
     case CG_TILE_LOAD: {
         const cg_tile_access *a = &m->t->access[n->at];
         if (a->held)
-            return m->reg[register_of(m, a)];
+            return m->reg[cg_tile_register_of(m->t, a, m->at)];
         if (a->across)
             return load_across(m, node);
         const cg_trace_place place = place_of(m, a);
@@ -361,8 +344,8 @@ static uint32_t value_of(tracer *m, uint32_t node)
 static void put_store(tracer *m, const cg_tile_step *s)
 {
     const cg_tile_access *a = &m->t->access[s->at];
-    const uint32_t r = a->held ? register_of(m, a) : 0;
-    const uint32_t lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, cg_tile_loops_of(m->t, a));
+    const uint32_t r = a->held ? cg_tile_register_of(m->t, a, m->at) : 0;
+    const uint32_t lanes = a->held ? m->t->reg[r].lanes : cg_tile_lanes_of(m->t, cg_tile_loops_of(m->t, a));
     if (!cg_trace_has_type(a->type)) {
         refuse(m);
         return;

@@ -38,7 +38,7 @@ typedef enum cg_trace_what {
     CG_TRACE_ZERO,
     CG_TRACE_LOAD,   /* a vector */
     CG_TRACE_SPLAT,  /* an element, in all lanes */
-    CG_TRACE_SPREAD, /* lane 0 of a in all lanes */
+    CG_TRACE_BROADCAST, /* lane 0 of a in all lanes */
     CG_TRACE_OP,     /* min, max of f32: a where it is beyond b, else b, also where one is NaN; others: as in the IR */
     CG_TRACE_NUMBER, /* a where b is a number, else b */
     CG_TRACE_PAIR,   /* lanes of a and b (cg_trace_pair) */

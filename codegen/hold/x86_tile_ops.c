@@ -115,9 +115,9 @@ static void put_arith(x86_tile *m, uint32_t at)
                  : is_signed       ? 0x3d
                                    : 0x3f;
     }
-    const bool turned = in_memory(o) & 1 && is_memory(m, o->a[0]);
-    v.second = opjit_cg_x86_tile_need(m, o->a[turned], at);
-    put_operand(m, o->a[!turned], at, &v, &mem);
+    const bool swapped = in_memory(o) & 1 && is_memory(m, o->a[0]);
+    v.second = opjit_cg_x86_tile_need(m, o->a[swapped], at);
+    put_operand(m, o->a[!swapped], at, &v, &mem);
     v.reg = opjit_cg_x86_tile_result(m, at);
     x86_tile_put(m, &v);
 }
@@ -210,7 +210,7 @@ void opjit_cg_x86_tile_op(x86_tile *m, uint32_t at)
             opjit_cg_x86_tile_splat(m, x86_tile_bytes(o), to, &from, 0);
         return;
     }
-    case CG_TRACE_SPREAD: {
+    case CG_TRACE_BROADCAST: {
         const uint32_t from = opjit_cg_x86_tile_need(m, o->a[0], at), to = opjit_cg_x86_tile_result(m, at);
         opjit_cg_x86_tile_splat(m, x86_tile_bytes(o), to, NULL, from);
         return;
