@@ -115,6 +115,10 @@ typedef struct opjit_codegen {
     opjit_status (*library)(const codegen_library *request, rt_bytes *out, opjit_error *error);
 } opjit_codegen;
 
+/* The table of a library with these functions, for files that include opjit_build_id.h. */
+#define CODEGEN_TABLE(compile_, warm_, library_) \
+    { CODEGEN_ABI, sizeof(opjit_codegen), OPJIT_BUILD_ID, OPJIT_LLVM_VERSION, compile_, warm_, library_ }
+
 typedef const opjit_codegen *(*opjit_codegen_query_fn)(uint32_t abi);
 /* NULL where abi is not CODEGEN_ABI. */
 OPJIT_API const opjit_codegen *opjit_codegen_query(uint32_t abi);

@@ -4,15 +4,7 @@
 
 #include "opjit_build_id.h"
 
-static const opjit_codegen table = {
-    .abi = CODEGEN_ABI,
-    .size = sizeof(opjit_codegen),
-    .build_id = OPJIT_BUILD_ID,
-    .llvm_version = OPJIT_LLVM_VERSION,
-    .compile = opjit_cg_compile,
-    .warm = opjit_cg_warm,
-    .library = opjit_cg_library,
-};
+static const opjit_codegen table = CODEGEN_TABLE(opjit_cg_compile, opjit_cg_warm, opjit_cg_library);
 
 const opjit_codegen *opjit_codegen_query(uint32_t abi)
 {

@@ -212,15 +212,7 @@ static opjit_status library(const codegen_library *request, rt_bytes *out, opjit
     return status;
 }
 
-static const opjit_codegen table = {
-    .abi = CODEGEN_ABI,
-    .size = sizeof(opjit_codegen),
-    .build_id = OPJIT_BUILD_ID,
-    .llvm_version = OPJIT_LLVM_VERSION,
-    .compile = compile,
-    .warm = warm,
-    .library = library,
-};
+static const opjit_codegen table = CODEGEN_TABLE(compile, warm, library);
 
 const opjit_codegen *opjit_codegen_query(uint32_t abi)
 {
