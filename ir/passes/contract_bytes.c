@@ -10,7 +10,6 @@
  * From here on c's k are words. */
 #include "ir/passes/contraction.h"
 
-#include <string.h>
 
 enum {
     BYTES = 4,
@@ -68,13 +67,8 @@ static ir_ref factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k, ir_
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[side];
-    ir_ref at[9];
-    memcpy(at, c->at, sizeof at);
-    if (s->dimension >= 0)
-        at[s->dimension] = own;
-    at[c->out.rank] = k;
-    const ir_ref pair = opjit_ir_inline(&c->in, c->statement, c->out.rank + 1, at);
-    const ir_ref load = f->failed ? 0 : byte_of(f, ir_operand(f, pair, s->factor), zero);
+    const ir_ref factor = opjit_ir_contract_factor_at(c, side, own, k);
+    const ir_ref load = factor == 0 ? 0 : byte_of(f, factor, zero);
     c->in.refused = c->in.refused || load == 0;
     if (load == 0)
         return 0;

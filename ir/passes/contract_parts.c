@@ -111,9 +111,8 @@ void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q)
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
 
-ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k)
+ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k)
 {
-    ir_func *f = c->f;
     const contract_side *s = &c->side[side];
     ir_ref at[9];
     memcpy(at, c->at, sizeof at);
@@ -121,5 +120,11 @@ ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_r
         at[s->dimension] = own;
     at[c->out.rank] = k;
     const ir_ref pair = opjit_ir_inline(&c->in, c->statement, c->out.rank + 1, at);
-    return f->failed ? 0 : opjit_ir_share(f, list, ir_operand(f, pair, s->factor));
+    return c->f->failed ? 0 : ir_operand(c->f, pair, s->factor);
+}
+
+ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k)
+{
+    const ir_ref factor = opjit_ir_contract_factor_at(c, side, own, k);
+    return factor == 0 ? 0 : opjit_ir_share(c->f, list, factor);
 }

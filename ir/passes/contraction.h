@@ -78,7 +78,9 @@ ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, in
 void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_ref number);
 /* Likewise block q of k. */
 void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q);
-/* The value of the side's factor in row or column `own`, for k. */
+/* The side's factor in row or column `own`, for k, as an expression; 0: a failure. */
+ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k);
+/* Its value, of which equal parts are computed once in the list. */
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
