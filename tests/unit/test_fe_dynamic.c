@@ -13,11 +13,10 @@
 #include <opjit/opjit.h>
 
 #include "tests/support/checker.h"
+#include "tests/support/dynamic_call.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 enum {
-    MOST_BINDINGS = 4,
-    GUARD = 64,
     WEIGHTS = 96 * 80,
     INTERPRETED_MOST = 100 /* a dimension: the interpreter takes long for more */
 };
@@ -200,56 +199,6 @@ static opjit_kernel *compile(const subject *s, uint32_t flags, opjit_level level
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-typedef struct memory {
-    uint8_t *data[MOST_BINDINGS];
-    opjit_binding bindings[MOST_BINDINGS];
-    uint32_t count, inputs;
-} memory;
-
-static void allocate(const opjit_kernel *kernel, const uint64_t *dims, uint32_t dim_count, memory *m)
-{
-    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
-    m->inputs = info.inputs;
-    m->count = info.inputs + info.outputs;
-    ck_assert_uint_le(m->count, MOST_BINDINGS);
-    for (uint32_t i = 0; i < m->count; i++) {
-        uint64_t sizes[8], bytes;
-        ck_assert_msg(opjit_kernel_sizes(kernel, dims, dim_count, i, sizes, &bytes, &error) == OPJIT_OK, "%s",
-                      error.message);
-        m->data[i] = aligned_alloc(GUARD, (bytes + 3 * GUARD - 1) / GUARD * GUARD);
-        ck_assert_ptr_nonnull(m->data[i]);
-        memset(m->data[i], 0x5a, (bytes + 3 * GUARD - 1) / GUARD * GUARD);
-        m->bindings[i] = (opjit_binding){ m->data[i] + GUARD, bytes };
-        for (uint64_t k = 0; k < bytes / 4 && i < m->inputs; k++)
-            ((float *)m->bindings[i].data)[k] = (float)((k * 2654435761u >> 7) % 257) / 64.0f - 2.0f;
-    }
-}
-
-static void release(memory *m)
-{
-    for (uint32_t i = 0; i < m->count; i++)
-        free(m->data[i]);
-}
-
-static opjit_status call(const opjit_kernel *kernel, const uint64_t *dims, uint32_t dim_count, const memory *m)
-{
-    opjit_call c = OPJIT_CALL_INIT;
-    c.bindings = m->bindings;
-    c.binding_count = m->count;
-    c.dims = dims;
-    c.dim_count = dim_count;
-    return opjit_kernel_call(kernel, &c, &error);
-}
-
-static void check_guards(const memory *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->count; i++)
-        for (uint32_t k = 0; k < GUARD; k++)
-            ck_assert_msg(m->data[i][k] == 0x5a && m->data[i][GUARD + m->bindings[i].bytes + k] == 0x5a,
-                          "%s: binding %u: bytes beside it changed", name, i);
-}
-
 static void check_size(const subject *s, const opjit_kernel *const *kernels, uint32_t count, const uint64_t *dims)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
@@ -257,27 +206,23 @@ static void check_size(const subject *s, const opjit_kernel *const *kernels, uin
     const bool interpreted = count == 1 || small || (s->build == means && dims[0] % 2 == 0);
     opjit_graph *const g = build(s, dims);
     opjit_kernel *fixed;
-    memory expected, given;
+    char what[64];
+    dynamic_memory expected, given;
 
     options.flags = (interpreted ? OPJIT_COMPILE_INTERPRET : 0) | OPJIT_COMPILE_NO_CACHE;
     ck_assert_msg(opjit_graph_compile(g, &options, &fixed, &error) == OPJIT_OK, "%s", error.message);
     opjit_graph_destroy(g);
-    allocate(fixed, NULL, 0, &expected);
-    ck_assert_msg(call(fixed, NULL, 0, &expected) == OPJIT_OK, "%s", error.message);
+    dynamic_allocate(&expected, fixed, NULL, 0, UINT64_MAX);
+    ck_assert_msg(dynamic_call(&expected, fixed, NULL, 0, &error) == OPJIT_OK, "%s", error.message);
     for (uint32_t k = interpreted ? 0 : 1; k < count; k++) {
-        allocate(kernels[k], dims, s->dims, &given);
-        ck_assert_uint_eq(given.count, expected.count);
-        ck_assert_msg(call(kernels[k], dims, s->dims, &given) == OPJIT_OK, "%s: %s", s->name, error.message);
-        for (uint32_t i = 0; i < given.count; i++) {
-            ck_assert_uint_eq(given.bindings[i].bytes, expected.bindings[i].bytes);
-            ck_assert_msg(memcmp(given.bindings[i].data, expected.bindings[i].data, given.bindings[i].bytes) == 0,
-                          "%s, n %u, m %u: binding %u of kernel %u differs", s->name, (unsigned)dims[0],
-                          (unsigned)dims[1], i, k);
-        }
-        check_guards(&given, s->name);
-        release(&given);
+        dynamic_allocate(&given, kernels[k], dims, s->dims, UINT64_MAX);
+        ck_assert_msg(dynamic_call(&given, kernels[k], dims, s->dims, &error) == OPJIT_OK, "%s: %s", s->name,
+                      error.message);
+        snprintf(what, sizeof what, "%s, kernel %u", s->name, k);
+        dynamic_compare(&expected, &given, what, dims);
+        dynamic_release(&given);
     }
-    release(&expected);
+    dynamic_release(&expected);
     opjit_kernel_release(fixed);
 }
 
@@ -367,7 +312,7 @@ START_TEST(decoder_loop)
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_cache_stats before = OPJIT_CACHE_STATS_INIT, after = OPJIT_CACHE_STATS_INIT;
     const uint64_t largest[2] = { s.hi, 0 };
-    memory m;
+    dynamic_memory m;
 
     opjit_context_destroy(context);
     options.allocator = &allocator;
@@ -375,10 +320,10 @@ START_TEST(decoder_loop)
     opjit_kernel *const kernel = compile(&s, OPJIT_COMPILE_INTERPRET * (opjit_context_warm(context, NULL) != OPJIT_OK),
                                          OPJIT_LEVEL_QUICK);
     ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
-    const size_t bytes = (size_t)info.workspace_bytes + GUARD;
-    void *const workspace = aligned_alloc(GUARD, (bytes + GUARD - 1) / GUARD * GUARD);
+    const size_t bytes = (size_t)info.workspace_bytes + DYNAMIC_GUARD;
+    void *const workspace = aligned_alloc(DYNAMIC_GUARD, (bytes + DYNAMIC_GUARD - 1) / DYNAMIC_GUARD * DYNAMIC_GUARD);
     ck_assert_ptr_nonnull(workspace);
-    allocate(kernel, largest, 1, &m);
+    dynamic_allocate(&m, kernel, largest, 1, UINT64_MAX);
     ck_assert_int_eq(opjit_cache_get_stats(context, &before, NULL), OPJIT_OK);
     const uint64_t made = allocations;
     for (uint64_t n = 1; n <= LENGTHS; n++) {
@@ -393,7 +338,7 @@ START_TEST(decoder_loop)
     ck_assert_uint_eq(allocations, made);
     ck_assert_int_eq(opjit_cache_get_stats(context, &after, NULL), OPJIT_OK);
     ck_assert_uint_eq(after.misses, before.misses);
-    release(&m);
+    dynamic_release(&m);
     free(workspace);
     opjit_kernel_release(kernel);
 }
