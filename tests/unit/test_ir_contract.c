@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/support/ir_passes.h"
 #include "tests/support/random.h"
 
 enum { A, B, BIAS, OUT, SLOTS = OUT + 4 }; /* then another output, zero points */
@@ -175,8 +176,9 @@ static double sum_of(const product *p, void *const *memory, int n, int i, int j)
     return total;
 }
 
-static void check_outputs(const product *p, void *const *memory, const char *pass, const char *text)
+static void check_outputs(const void *user, void *const *memory, const char *pass, const char *text)
 {
+    const product *const p = user;
     for (int o = 0; o <= p->temp; o++)
         for (int e = 0; e < p->batch * p->rows * p->columns; e++) {
             const int j = e % p->columns;
@@ -214,64 +216,6 @@ static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
     }
 }
 
-static void interpret(ir_func *f, void *const *memory)
-{
-    opjit_error error = { 0 };
-    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
-    void *buffers[SLOTS + 1];
-    uint32_t kept = 0;
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        kept = f->tensors[t].role == IR_KEPT ? f->tensors[t].slot : kept;
-    memcpy(buffers, memory, sizeof buffers);
-    if (kept != 0)
-        buffers[kept] = malloc(f->kept_size);
-    ir_run run = { .buffers = buffers, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
-    ck_assert(run.shared != NULL && run.scratch != NULL);
-    memset(run.shared, 0x5a, f->shared_size + 1);
-    memset(run.scratch, 0x5a, f->scratch_size + 1);
-    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
-        run.end = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
-        ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
-    }
-    free(run.shared);
-    free(run.scratch);
-    if (kept != 0)
-        free(buffers[kept]);
-}
-
-static const char *text_of(const ir_func *f, rt_bytes *text)
-{
-    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_ir_print(f, text);
-    opjit_rt_bytes_zero_end(text);
-    return (const char *)text->data;
-}
-
-static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, const product *p, void *const *memory)
-{
-    opjit_error error = { 0 };
-    rt_bytes once, twice;
-    const opjit_status status = opjit_ir_run_passes(f, env, pass->leaves, &error);
-    text_of(f, &once);
-    if (status != OPJIT_OK)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
-    uint32_t unproven = 0;
-    ck_assert(opjit_ir_count_unproven(f, &unproven, &error) == OPJIT_OK);
-    if (unproven != 0)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(unproven == 0, "after %s: %u accesses have no proof", pass->name, unproven);
-    for (int o = 0; o <= p->temp; o++)
-        memset(memory[OUT + o], 0xa5, f->tensors[4 + o].bytes);
-    interpret(f, memory);
-    check_outputs(p, memory, pass->name, (const char *)once.data);
-    ck_assert(pass->run(f, env, &error) == OPJIT_OK);
-    text_of(f, &twice);
-    ck_assert_str_eq((const char *)once.data, (const char *)twice.data);
-    opjit_rt_bytes_free(&once);
-    opjit_rt_bytes_free(&twice);
-}
-
 /* Returns whether tiles were made of it; *once: counts those of which something is kept. */
 static bool check_product(const product *p, const rt_target *target, test_random *r, uint64_t *once)
 {
@@ -293,7 +237,7 @@ static bool check_product(const product *p, const rt_target *target, test_random
         }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++) {
-        check_pass(&f, pass, &env, p, memory);
+        ir_passes_run_to(&f, pass, &env, memory, check_outputs, p);
         tiles = tiles || f.steps[IR_STEP_CONTRACT] > 0;
     }
     *once += opjit_ir_once_count(&f) > 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/support/ir_passes.h"
 #include "tests/support/random.h"
 
 enum { Q, K, V, BIAS, OUT, SLOTS = OUT + 2 };
@@ -162,30 +163,6 @@ static void fill_tiny(test_random *r, const ir_tensor *t, void *memory)
     }
 }
 
-static void interpret(ir_func *f, void *const *memory)
-{
-    opjit_error error = { 0 };
-    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
-    ir_run run = { .buffers = memory, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
-    ck_assert(run.shared != NULL && run.scratch != NULL);
-    memset(run.shared, 0x5a, f->shared_size + 1);
-    memset(run.scratch, 0x5a, f->scratch_size + 1);
-    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
-        run.end = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
-        ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
-    }
-    free(run.shared);
-    free(run.scratch);
-}
-
-static const char *text_of(const ir_func *f, rt_bytes *text)
-{
-    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_ir_print(f, text);
-    opjit_rt_bytes_zero_end(text);
-    return (const char *)text->data;
-}
-
 /* NaNs that arithmetic makes may be any. */
 static void compare(const void *got, const void *want, uint64_t bytes, const char *pass, const char *text)
 {
@@ -200,33 +177,18 @@ static void compare(const void *got, const void *want, uint64_t bytes, const cha
     }
 }
 
-static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, void *const *memory, void *const *want)
+typedef struct wanted {
+    const ir_func *f;
+    void *const *memory; /* by slot */
+} wanted;
+
+static void compare_outputs(const void *user, void *const *memory, const char *pass, const char *text)
 {
-    opjit_error error = { 0 };
-    rt_bytes once, twice;
-    const opjit_status status = opjit_ir_run_passes(f, env, pass->leaves, &error);
-    text_of(f, &once);
-    if (status != OPJIT_OK)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
-    uint32_t unproven = 0;
-    ck_assert(opjit_ir_count_unproven(f, &unproven, &error) == OPJIT_OK);
-    if (unproven != 0)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(unproven == 0, "after %s: %u accesses have no proof", pass->name, unproven);
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if (f->tensors[t].role == IR_OUT)
-            memset(memory[f->tensors[t].slot], 0xa5, f->tensors[t].bytes);
-    interpret(f, memory);
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if (f->tensors[t].role == IR_OUT)
-            compare(memory[f->tensors[t].slot], want[f->tensors[t].slot], f->tensors[t].bytes, pass->name,
-                    (const char *)once.data);
-    ck_assert(pass->run(f, env, &error) == OPJIT_OK);
-    text_of(f, &twice);
-    ck_assert_str_eq((const char *)once.data, (const char *)twice.data);
-    opjit_rt_bytes_free(&once);
-    opjit_rt_bytes_free(&twice);
+    const wanted *const w = user;
+    for (uint32_t t = 1; t < w->f->tensor_count; t++)
+        if (w->f->tensors[t].role == IR_OUT)
+            compare(memory[w->f->tensors[t].slot], w->memory[w->f->tensors[t].slot], w->f->tensors[t].bytes, pass,
+                    text);
 }
 
 /* Returns whether it became one stage. */
@@ -252,7 +214,7 @@ static bool check_attention(const attention *a, const rt_target *target, test_ra
             else
                 fill(r, &f.tensors[t], a->wild, memory[slot]);
         }
-    interpret(&f, memory);
+    ir_passes_interpret(&f, memory);
     for (uint32_t t = 1; t < f.tensor_count; t++)
         if (f.tensors[t].role == IR_OUT) {
             memory[f.tensors[t].slot] = malloc(f.tensors[t].bytes);
@@ -260,7 +222,7 @@ static bool check_attention(const attention *a, const rt_target *target, test_ra
         }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++) {
-        check_pass(&f, pass, &env, memory, want);
+        ir_passes_run_to(&f, pass, &env, memory, compare_outputs, &(wanted){ &f, want });
         one = one || f.steps[IR_STEP_CONTRACT_ROWS] > 0;
     }
     for (uint32_t i = 0; i < SLOTS; i++) {

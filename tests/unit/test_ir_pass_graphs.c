@@ -8,6 +8,7 @@
 
 #include "ir/ir.h"
 #include "tests/support/ir_graphs.h"
+#include "tests/support/ir_passes.h"
 
 enum { SLOTS = 8 };
 
@@ -17,15 +18,6 @@ typedef struct buffers {
     bool output[SLOTS];
     uint32_t count;
 } buffers;
-
-static const char *text_of(const ir_func *f, rt_bytes *text)
-{
-    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_ir_print(f, text);
-    opjit_rt_bytes_zero_end(text);
-    ck_assert(!text->failed);
-    return (const char *)text->data;
-}
 
 static void make_buffers(const ir_func *f, buffers *b, test_random *r)
 {
@@ -68,7 +60,7 @@ static void interpret(ir_func *f, buffers *b)
             run.begin = part == 0 ? extent / 2 : 0;
             run.end = part == 0 ? extent : extent / 2;
             ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s:\n%.3000s", error.message,
-                          text_of(f, &text));
+                          ir_passes_text(f, &text));
         }
     }
     free(run.shared);
@@ -81,7 +73,7 @@ static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, 
     opjit_error error = { 0 };
     rt_bytes once, twice;
     ck_assert_msg(opjit_ir_run_passes(f, env, pass->leaves, &error) == OPJIT_OK, "%s:\n%.3000s", error.message, before);
-    text_of(f, &once);
+    ir_passes_text(f, &once);
     opjit_status status = opjit_ir_verify(f, &error);
     if (status == OPJIT_OK)
         interpret(f, b);
@@ -92,7 +84,7 @@ static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, 
         fprintf(stderr, "%s\n--- after %s\n%s\n", before, pass->name, (char *)once.data);
     ck_assert_msg(status == OPJIT_OK, "after %s: %s", pass->name, error.message);
     ck_assert_msg(pass->run(f, env, &error) == OPJIT_OK, "%s again: %s", pass->name, error.message);
-    text_of(f, &twice);
+    ir_passes_text(f, &twice);
     ck_assert_msg(strcmp((char *)once.data, (char *)twice.data) == 0, "%s is not idempotent:\n%.1800s\n%.1800s",
                   pass->name, (char *)once.data, (char *)twice.data);
     opjit_rt_bytes_free(&once);
@@ -108,7 +100,7 @@ static void check_graph(test_random *r, const rt_target *target)
     opjit_error error = { 0 };
     const ir_pass_env env = { .target = target };
     ck_assert_msg(ir_graph_random(r, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
-    text_of(&f, &before);
+    ir_passes_text(&f, &before);
     ck_assert_msg(opjit_ir_verify(&f, &error) == OPJIT_OK, "drawn: %s:\n%s", error.message, (char *)before.data);
     make_buffers(&f, &b, r);
     interpret(&f, &b);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/support/ir_passes.h"
 #include "tests/support/ir_samples.h"
 
 enum { GUARD = 64 };
@@ -15,15 +16,6 @@ typedef struct run_memory {
     uint8_t *input, *output, *expected;
     size_t input_bytes, output_bytes; /* guards included */
 } run_memory;
-
-static const char *text_of(const ir_func *f, rt_bytes *text)
-{
-    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_ir_print(f, text);
-    opjit_rt_bytes_zero_end(text);
-    ck_assert(!text->failed);
-    return (const char *)text->data;
-}
 
 static uint64_t stage_extent(const ir_func *f, ir_ref stage)
 {
@@ -62,17 +54,18 @@ static void check_stage(const ir_func *f, const ir_sample *s, const run_memory *
     interpret(f, s, m, m->output);
     for (size_t i = 0; i < m->output_bytes; i++)
         ck_assert_msg(m->output[i] == m->expected[i], "after %s byte %zu is %02x and should be %02x:\n%s", pass,
-                      i - GUARD, m->output[i], m->expected[i], text_of(f, &text));
-    ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "after %s: %s:\n%s", pass, error.message, text_of(f, &text));
+                      i - GUARD, m->output[i], m->expected[i], ir_passes_text(f, &text));
+    ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "after %s: %s:\n%s", pass, error.message,
+                  ir_passes_text(f, &text));
 }
 
 static void check_idempotent(ir_func *f, const ir_pass *pass, const ir_pass_env *env)
 {
     rt_bytes once, twice;
     opjit_error error = { 0 };
-    text_of(f, &once);
+    ir_passes_text(f, &once);
     ck_assert_msg(pass->run(f, env, &error) == OPJIT_OK, "%s again: %s", pass->name, error.message);
-    text_of(f, &twice);
+    ir_passes_text(f, &twice);
     ck_assert_msg(strcmp((char *)once.data, (char *)twice.data) == 0, "%s is not idempotent:\n%s\n%s", pass->name,
                   (char *)once.data, (char *)twice.data);
     opjit_rt_bytes_free(&once);

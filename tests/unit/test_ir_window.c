@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/support/ir_passes.h"
 #include "tests/support/random.h"
 
 enum { INPUT, FILTER, BIAS, OUT, SLOTS, SPACE = 3 };
@@ -247,8 +248,9 @@ static double sum_of(const windows *w, void *const *memory, int n, int o, const 
     return total;
 }
 
-static void check_output(const windows *w, void *const *memory, const char *pass, const char *text)
+static void check_output(const void *user, void *const *memory, const char *pass, const char *text)
 {
+    const windows *const w = user;
     int count = w->batch * w->groups * w->outs, at[SPACE];
     for (int i = 0; i < w->space; i++)
         count *= w->s[i].out;
@@ -294,54 +296,6 @@ static void fill(test_random *r, const char *type, bool endless, void *memory, u
     }
 }
 
-static void interpret(ir_func *f, void *const *memory)
-{
-    opjit_error error = { 0 };
-    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
-    ir_run run = { .buffers = memory, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
-    ck_assert(run.shared != NULL && run.scratch != NULL);
-    memset(run.shared, 0x5a, f->shared_size + 1);
-    memset(run.scratch, 0x5a, f->scratch_size + 1);
-    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
-        run.end = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
-        ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
-    }
-    free(run.shared);
-    free(run.scratch);
-}
-
-static const char *text_of(const ir_func *f, rt_bytes *text)
-{
-    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_ir_print(f, text);
-    opjit_rt_bytes_zero_end(text);
-    return (const char *)text->data;
-}
-
-static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, const windows *w, void *const *memory)
-{
-    opjit_error error = { 0 };
-    rt_bytes once, twice;
-    const opjit_status status = opjit_ir_run_passes(f, env, pass->leaves, &error);
-    uint32_t unproven = 0;
-    text_of(f, &once);
-    if (status != OPJIT_OK)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
-    ck_assert(opjit_ir_count_unproven(f, &unproven, &error) == OPJIT_OK);
-    if (unproven != 0)
-        fprintf(stderr, "%s\n", (const char *)once.data);
-    ck_assert_msg(unproven == 0, "after %s: %u accesses have no proof", pass->name, unproven);
-    memset(memory[OUT], 0xa5, f->tensors[4].bytes);
-    interpret(f, memory);
-    check_output(w, memory, pass->name, (const char *)once.data);
-    ck_assert(pass->run(f, env, &error) == OPJIT_OK);
-    text_of(f, &twice);
-    ck_assert_str_eq((const char *)once.data, (const char *)twice.data);
-    opjit_rt_bytes_free(&once);
-    opjit_rt_bytes_free(&twice);
-}
-
 /* Returns whether tiles were made of it. */
 static bool check_windows(const windows *w, const rt_target *target, test_random *r)
 {
@@ -362,7 +316,7 @@ static bool check_windows(const windows *w, const rt_target *target, test_random
     }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++) {
-        check_pass(&f, pass, &env, w, memory);
+        ir_passes_run_to(&f, pass, &env, memory, check_output, w);
         tiles = tiles || f.steps[IR_STEP_WINDOW] > 0;
     }
     for (uint32_t i = 0; i < SLOTS; i++)
