@@ -491,10 +491,7 @@ void opjit_cg_next_block(cg_func *f);
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
-/* Whether the tensor shows an input whose memory an output of any stage may share. */
-bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
-const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
-void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);                   /* attributes.c */
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn); /* attributes.c */
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
 
 #endif

@@ -38,7 +38,6 @@ static inline bool ir_is_element(ir_type t) { return t >= IR_F16 && t <= IR_U64;
 uint32_t opjit_ir_type_size(ir_type t);         /* bytes; bool 1, index 8, none 0 */
 const char *opjit_ir_type_name(ir_type t);      /* "f32", "bool", "index" */
 ir_type opjit_ir_type_of(DML_TENSOR_DATA_TYPE t); /* IR_NONE where there is none */
-DML_TENSOR_DATA_TYPE opjit_ir_dtype_of(ir_type t);
 
 typedef enum ir_op {
     IR_OP_NONE = 0,

@@ -11,7 +11,8 @@ static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *v
         LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
 }
 
-const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target)
+/* LLVM's name. */
+static const char *cpu_name(const cg_target *cpu, const rt_target *target)
 {
     return cpu->cpu ? cpu->cpu(target) : cpu->machine_cpu;
 }
@@ -27,7 +28,7 @@ void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
                                 compat_attribute(f->llvm, "vscale_range", (uint64_t)f->cpu->vscale(f->target) << 32));
     add_text(f, fn, "frame-pointer", "none");
     add_text(f, fn, "prefer-vector-width", width);
-    add_text(f, fn, "target-cpu", opjit_cg_cpu(f->cpu, f->target));
+    add_text(f, fn, "target-cpu", cpu_name(f->cpu, f->target));
     add_text(f, fn, "target-features", features);
     add_text(f, fn, "tune-cpu", f->target->tune);
 }

@@ -10,7 +10,7 @@ typedef struct planner {
     cg_func *f;
     uint32_t depth;       /* enclosing loops */
     ir_ref innermost;     /* VAR of the innermost loop */
-    bool spread;          /* an enclosing loop is distributed */
+    bool distributed;          /* an enclosing loop is distributed */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -44,7 +44,8 @@ static void note_stores(planner *p, ir_ref first)
     }
 }
 
-bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor)
+/* Whether the tensor shows an input whose memory an output of any stage may share. */
+static bool may_be_output(const cg_func *f, uint32_t tensor)
 {
     const uint32_t root = opjit_ir_root(f->ir, tensor);
     return f->ir->tensors[root].role == IR_IN && f->aliased[root];
@@ -57,7 +58,7 @@ static bool may_change(const planner *p, uint32_t tensor)
     const uint32_t root = opjit_ir_root(p->f->ir, tensor);
     if (root >= 64 ? p->written_high : (p->written_low >> root & 1) != 0)
         return true;
-    return opjit_cg_may_be_output(p->f, tensor);
+    return may_be_output(p->f, tensor);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
@@ -184,14 +185,14 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     cg_info *var = &p->f->info[n->ref];
     *var = (cg_info){ .vary = 1u << p->depth, .inside = 1u << p->depth, .weight = 1, .seen = true };
     p->f->streams |= n->op == IR_FOR && (n->flags & IR_FOR_NT) != 0;
-    const bool spread = p->spread;
-    p->spread = spread || (n->op == IR_FOR && (n->flags & IR_FOR_DISTRIBUTE) != 0);
+    const bool distributed = p->distributed;
+    p->distributed = distributed || (n->op == IR_FOR && (n->flags & IR_FOR_DISTRIBUTE) != 0);
     p->innermost = n->ref;
     p->depth++;
     TRY(plan_block(p, n->body));
     p->depth--;
     p->innermost = outer;
-    p->spread = spread;
+    p->distributed = distributed;
     return OPJIT_OK;
 }
 
@@ -214,7 +215,7 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
     p->f->info[statement] = (cg_info){
         .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .loads = true, .weight = 1, .seen = true
     };
-    p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->spread };
+    p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->distributed };
     return OPJIT_OK;
 }
 
@@ -223,7 +224,7 @@ static void plan_upd(planner *p, ir_ref statement)
     const ir_func *ir = p->f->ir;
     cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
-    acc->apart = p->spread && !acc->own;
+    acc->apart = p->distributed && !acc->own;
     if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 &&
         (k.lo < 0 || k.hi >= ir_at(ir, ir_at(ir, statement)->ref)->block))
         acc->blocked = true;

@@ -161,7 +161,7 @@ static void emit_part(const cg_pieces *p, const cg_cut *cut, cg_range *r)
 
 /* --- cuts --------------------------------------------------------------------------------------------------------- */
 
-void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r)
+static void emit_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r)
 {
     if (cut->min == cut->max)
         r->count = cg_number(p->f, cut->min);
@@ -179,7 +179,7 @@ void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r)
 void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r)
 {
     for (uint32_t i = 0; i < p->plan->cut_count; i++)
-        opjit_cg_put_cut(p, &p->plan->cuts[i], r);
+        emit_cut(p, &p->plan->cuts[i], r);
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */

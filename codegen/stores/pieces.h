@@ -37,9 +37,8 @@ static inline LLVMValueRef cg_advance(const cg_pieces *p, LLVMValueRef pos, LLVM
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* The body for lanes x copies iterations from iv on. */
 void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* Emits one cut; *r is left with the remaining iterations. */
-void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r);
-void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r); /* all of the plan's */
+/* Emits the plan's cuts; *r is left with the remaining iterations. */
+void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r);
 
 /* --- fill.c ------------------------------------------------------------------------------------------------------- */
 /* One value, of any length: any element of the loop may be stored again, because all are the same. */

@@ -186,9 +186,6 @@ extern const cli_enum opjit_cli_data_types;
 
 /* The descriptor struct of def out of a JSON object (model_desc.c).  The result borrows from the arena. */
 opjit_status opjit_cli_read_desc(cli_model *m, const cli_type *def, const json_value *json, void **out);
-/* Puts into the report the place of the field that the error names, if it is one of op's, whose descriptor is json, and
- * leaves in the message what the place doesn't say. */
-void opjit_cli_locate(cli_model *m, const char *op, const json_value *json);
 /* The place of a dispatchable's error: the graph's node that it names, else the dispatchable. */
 opjit_status opjit_cli_at_dispatchable(cli_model *m, const cli_dispatchable *d, opjit_status status);
 /* An operator out of an object with "desc"; type: its name. */

@@ -77,7 +77,9 @@ static const json_value *follow(const json_value *json, const char *path, const 
     return json;
 }
 
-void opjit_cli_locate(cli_model *m, const char *op, const json_value *json)
+/* Puts into the report the place of the field that the error names, if it is one of op's, whose descriptor is json,
+ * and leaves in the message what the place doesn't say. */
+static void locate(cli_model *m, const char *op, const json_value *json)
 {
     opjit_error *const error = &m->report.error;
     char path[OPJIT_ERROR_FIELD_SIZE + 16], text[OPJIT_ERROR_MESSAGE_SIZE];
@@ -156,7 +158,7 @@ opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const
     TRY(opjit_cli_read_desc(m, out->def, desc_json, &out->desc));
     desc = (DML_OPERATOR_DESC){ out->def->type, out->desc };
     if (opjit_operator_create(m->context, &desc, &out->op, &m->report.error) != OPJIT_OK) {
-        opjit_cli_locate(m, out->def->name, desc_json);
+        locate(m, out->def->name, desc_json);
         return m->report.error.status;
     }
     if (m->dim_count != 0)

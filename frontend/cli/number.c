@@ -41,8 +41,9 @@ static opjit_status whole(const json_value *value, const char *type, bool *negat
     return OPJIT_OK;
 }
 
-opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_t lo, int64_t hi, int64_t *out,
-                               opjit_error *error)
+/* A whole decimal number in [lo, hi]; type: as of opjit_cli_unsigned. */
+static opjit_status read_integer(const json_value *value, const char *type, int64_t lo, int64_t hi, int64_t *out,
+                                 opjit_error *error)
 {
     bool negative = false, fits = false;
     uint64_t magnitude = 0;
@@ -152,13 +153,13 @@ opjit_status opjit_cli_element(const json_value *value, DML_TENSOR_DATA_TYPE typ
     case DML_TENSOR_DATA_TYPE_INT8:
     case DML_TENSOR_DATA_TYPE_INT16:
     case DML_TENSOR_DATA_TYPE_INT32:
-    case DML_TENSOR_DATA_TYPE_INT64: TRY(opjit_cli_integer(value, name, -half - 1, half, &number, error)); break;
+    case DML_TENSOR_DATA_TYPE_INT64: TRY(read_integer(value, name, -half - 1, half, &number, error)); break;
     case DML_TENSOR_DATA_TYPE_UINT8:
     case DML_TENSOR_DATA_TYPE_UINT16:
     case DML_TENSOR_DATA_TYPE_UINT32:
     case DML_TENSOR_DATA_TYPE_UINT64:
         if ((flags & NUMBER_WRAPS) != 0 && value->kind == JSON_NUMBER && value->text[0] == '-')
-            TRY(opjit_cli_integer(value, "a negative number here", -half - 1, 0, &number, error));
+            TRY(read_integer(value, "a negative number here", -half - 1, 0, &number, error));
         else
             TRY(opjit_cli_unsigned(value, name, UINT64_MAX >> (64 - bits), (uint64_t *)&number, error));
         break;

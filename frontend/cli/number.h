@@ -5,9 +5,7 @@
 
 #include "frontend/cli/json.h"
 
-/* A whole decimal number in [lo, hi].  type names the type in messages: "must be INT32, a whole number ...". */
-opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_t lo, int64_t hi, int64_t *out,
-                               opjit_error *error);
+/* A whole decimal number up to hi.  type names the type in messages: "must be UINT32, a whole number ...". */
 opjit_status opjit_cli_unsigned(const json_value *value, const char *type, uint64_t hi, uint64_t *out,
                                 opjit_error *error);
 

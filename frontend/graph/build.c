@@ -164,23 +164,13 @@ opjit_status opjit_fe_build_check_sizes(opjit_graph *g, const char *what, uint32
     return OPJIT_OK;
 }
 
-void opjit_fe_build_pack(build_tensor *t)
+/* Strides of its sizes without gaps. */
+static void pack(build_tensor *t)
 {
     uint64_t stride = 1;
 
     for (uint32_t d = t->rank; d-- > 0; stride *= t->sizes[d])
         t->strides[d] = (uint32_t)stride; /* below the count of elements, which fits where the tensor does */
-}
-
-bool opjit_fe_build_is_packed(const build_tensor *t)
-{
-    build_tensor packed = *t;
-
-    opjit_fe_build_pack(&packed);
-    for (uint32_t d = 0; d < t->rank; d++)
-        if (t->sizes[d] != 1 && t->strides[d] != packed.strides[d])
-            return false;
-    return true;
 }
 
 /* --- inputs and constants ----------------------------------------------------------------------------------------- */
@@ -272,7 +262,7 @@ opjit_tensor opjit_graph_constant(opjit_graph *graph, DML_TENSOR_DATA_TYPE dtype
         return build_null;
     t.source.index = graph->constants.count;
     memcpy(t.sizes, sizes, rank * sizeof *sizes);
-    opjit_fe_build_pack(&t);
+    pack(&t);
     if ((flags & OPJIT_GRAPH_BORROW) == 0)
         data = copy_data(graph, data, bytes);
     constant = data == NULL ? NULL : opjit_fe_build_item(graph, &graph->constants, sizeof *constant);

@@ -80,8 +80,6 @@ const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, c
 opjit_tensor opjit_fe_build_add(opjit_graph *g, const build_tensor *tensor);
 /* Refuses a rank or sizes that no tensor has; what: for the message. */
 opjit_status opjit_fe_build_check_sizes(opjit_graph *g, const char *what, uint32_t rank, const uint32_t *sizes);
-void opjit_fe_build_pack(build_tensor *t); /* strides of its sizes without gaps */
-bool opjit_fe_build_is_packed(const build_tensor *t);
 static inline build_tensor *build_tensors(const opjit_graph *g)
 {
     return g->tensors.items;

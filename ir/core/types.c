@@ -37,11 +37,6 @@ ir_type opjit_ir_type_of(DML_TENSOR_DATA_TYPE t)
     return IR_NONE;
 }
 
-DML_TENSOR_DATA_TYPE opjit_ir_dtype_of(ir_type t)
-{
-    return (uint32_t)t < IR_TYPE_COUNT ? types[t].dtype : DML_TENSOR_DATA_TYPE_UNKNOWN;
-}
-
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 /* The flag letters of ops.def. */

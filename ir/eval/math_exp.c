@@ -108,7 +108,8 @@ val opjit_ir_math_exp(math *m, math_grade grade, val x)
     return scale(m, exp_reduced(m, grade, &a, grade == GRADE_F64), &a, x, 0);
 }
 
-val opjit_ir_math_exp_half(math *m, math_grade grade, val x)
+/* exp(x) / 2, also where exp(x) overflows. */
+static val exp_half(math *m, math_grade grade, val x)
 {
     x = limit(m, x);
     const reduced a = reduce(m, x);
@@ -126,7 +127,8 @@ val opjit_ir_math_exp_sum(math *m, math_grade grade, val x, val lo)
     return scale(m, exp_reduced(m, grade, &a, true), &a, x, 0);
 }
 
-val opjit_ir_math_exp_inner(math *m, math_grade grade, val x)
+/* For |x| < 80: far from the ends of the range. */
+static val exp_inner(math *m, math_grade grade, val x)
 {
     const reduced a = reduce(m, x);
     const val p = exp_reduced(m, grade, &a, grade == GRADE_F64);
@@ -155,14 +157,14 @@ val opjit_ir_math_expm1(math *m, math_grade grade, val x)
 /* With h = exp|x| / 2, which is finite as long as the result is: h + 1/(4h). */
 val opjit_ir_math_cosh(math *m, math_grade grade, val x)
 {
-    const val h = opjit_ir_math_exp_half(m, grade, m_abs(m, x));
+    const val h = exp_half(m, grade, m_abs(m, x));
     return m_add(m, h, m_div(m, m_like(m, x, 0.25), h));
 }
 
 /* h - 1/(4h) loses digits near 0: there the result comes from expm1, or is x where fewer digits suffice. */
 val opjit_ir_math_sinh(math *m, math_grade grade, val x)
 {
-    const val a = m_abs(m, x), sign = m_sign(m, x), h = opjit_ir_math_exp_half(m, grade, a);
+    const val a = m_abs(m, x), sign = m_sign(m, x), h = exp_half(m, grade, a);
     const val far = m_sub(m, h, m_div(m, m_like(m, x, 0.25), h));
     if (grade == GRADE_SHORT)
         return m_with_sign(m, m_select(m, m_lt(m, a, m_like(m, x, 0x1p-13)), a, far), sign);
@@ -190,7 +192,7 @@ val opjit_ir_math_tanh(math *m, math_grade grade, val x)
     const val a = m_abs(m, x), sign = m_sign(m, x), z = m_mul(m, a, a), one = m_like(m, x, 1);
     const val near = m_fma(m, m_mul(m, a, z), opjit_ir_math_poly_last(m, &tanh_poly[grade], z), a);
     const val most = m_min(m, a, m_pick(m, x, 10, 22));
-    const val e = opjit_ir_math_exp_inner(m, grade, m_add(m, most, most));
+    const val e = exp_inner(m, grade, m_add(m, most, most));
     const val far = m_sub(m, one, m_div(m, m_like(m, x, 2), m_add(m, e, one)));
     return m_with_sign(m, m_select(m, m_lt(m, m_like(m, x, 0.99), a), far, near), sign);
 }
@@ -228,6 +230,6 @@ val opjit_ir_math_erf(math *m, math_grade grade, val x)
     const val a = m_abs(m, x), sign = m_sign(m, x), one = m_like(m, x, 1);
     const val near = m_fma(m, a, opjit_ir_math_poly_last(m, &erf_poly[grade], m_mul(m, a, a)), a);
     const val t = m_sub(m, m_min(m, a, m_pick(m, x, 3.9375, 6)), one);
-    const val e = opjit_ir_math_exp_inner(m, grade, m_neg(m, opjit_ir_math_poly_last(m, &erfc_poly[grade], t)));
+    const val e = exp_inner(m, grade, m_neg(m, opjit_ir_math_poly_last(m, &erfc_poly[grade], t)));
     return m_with_sign(m, m_select(m, m_lt(m, one, a), m_sub(m, one, e), near), sign);
 }

@@ -43,7 +43,13 @@ static const math_poly log_poly[GRADE_COUNT] = { MATH_POLY(log_f32), MATH_POLY(l
 
 /* --- log -------------------------------------------------------------------------------------------------------- */
 
-math_split opjit_ir_math_split(math *m, val x)
+typedef struct math_split {
+    val e, f;
+} math_split;
+
+/* x = 2^e * (1 + f), with 1 + f from sqrt(1/2) to sqrt(2); x is positive, finite and normal.  e is a float of x's
+ * type. */
+static math_split split(math *m, val x)
 {
     const uint32_t fraction = m_fraction(x);
     const uint64_t root = m_is_f64(x) ? 0x3fe6a09e667f3bcd : 0x3f3504f3, one = (uint64_t)(m_is_f64(x) ? 1023 : 127)
@@ -89,7 +95,7 @@ val opjit_ir_math_log(math *m, math_grade grade, val x)
 {
     val correction;
     const val y = normal(m, x, &correction);
-    math_split s = opjit_ir_math_split(m, y);
+    math_split s = split(m, y);
     s.e = m_add(m, s.e, correction);
     return log_ends(m, x, m_like(m, x, 0), log_split(m, grade, &s, m_like(m, x, 0)));
 }
@@ -100,7 +106,7 @@ val opjit_ir_math_log1p(math *m, math_grade grade, val x)
 {
     const val one = m_like(m, x, 1), zero = m_like(m, x, 0), u = m_add(m, x, one);
     const val lost = m_sub(m, x, m_sub(m, u, one));
-    math_split s = opjit_ir_math_split(m, u);
+    math_split s = split(m, u);
     const val near = m_eq(m, s.e, zero);
     s.f = m_select(m, near, x, s.f);
     const val y = log_split(m, grade, &s, m_select(m, near, zero, m_div(m, lost, u)));
@@ -188,7 +194,7 @@ static val2 log_twice(math *m, val x)
 {
     val correction;
     const val y = normal(m, x, &correction), two = m_like(m, x, 2);
-    const math_split f = opjit_ir_math_split(m, y);
+    const math_split f = split(m, y);
     const val e = m_add(m, f.e, correction);
     const val2 below = opjit_ir_math_fast_two_sum(m, two, f.f);
     val2 s = { m_div(m, f.f, below.hi), two };

@@ -246,10 +246,7 @@ val2 opjit_ir_math_two_product(math *m, val a, val b);  /* exactly a * b, except
 /* --- functions -------------------------------------------------------------------------------------------------- */
 
 val opjit_ir_math_exp(math *m, math_grade grade, val x);
-val opjit_ir_math_exp_half(math *m, math_grade grade,
-                           val x); /* exp(x) / 2, also where exp(x) overflows */
 val opjit_ir_math_exp_sum(math *m, math_grade grade, val x, val lo); /* exp(x + lo), lo small */
-val opjit_ir_math_exp_inner(math *m, math_grade grade, val x);       /* for |x| < 80: far from the ends of the range */
 val opjit_ir_math_expm1(math *m, math_grade grade, val x);
 val opjit_ir_math_sinh(math *m, math_grade grade, val x);
 val opjit_ir_math_cosh(math *m, math_grade grade, val x);
@@ -268,15 +265,6 @@ val opjit_ir_math_asin(math *m, math_grade grade, val x);
 val opjit_ir_math_acos(math *m, math_grade grade, val x);
 val opjit_ir_math_atan(math *m, math_grade grade, val x);
 val opjit_ir_math_atan2(math *m, math_grade grade, val y, val x);
-/* op: sin_far, cos_far or tan_far; and whether its value differs from y. */
-val opjit_ir_math_far(math *m, ir_op op, val x, val y);
-val opjit_ir_math_is_far(math *m, val x);
-
-/* x = 2^e * (1 + f), with 1 + f from sqrt(1/2) to sqrt(2); x is positive, finite and normal.  e is a float of x's
- * type. */
-typedef struct math_split {
-    val e, f;
-} math_split;
-math_split opjit_ir_math_split(math *m, val x);
+val opjit_ir_math_far(math *m, ir_op op, val x, val y); /* op: sin_far, cos_far or tan_far */
 
 #endif

@@ -271,14 +271,9 @@ val opjit_ir_math_tan(math *m, math_grade grade, val x)
     return or_far(m, grade, IR_TAN_FAR, x, keep_small(m, grade, x, tangent_of(m, grade, x, &a)));
 }
 
-val opjit_ir_math_is_far(math *m, val x)
-{
-    return m_lt(m, power_of_two(m, NEAR), m_abs(m, x));
-}
-
 val opjit_ir_math_far(math *m, ir_op op, val x, val y)
 {
-    const val is_far = opjit_ir_math_is_far(m, x);
+    const val is_far = m_lt(m, power_of_two(m, NEAR), m_abs(m, x)); /* whether the value differs from y */
     if (m->steps == NULL && is_far.bits == 0)
         return y;
     const reduced a = reduce_far(m, x);

@@ -5,14 +5,15 @@
 
 enum { EDGE_LINES = 16, TEAM_LINES = 4 }; /* of the shortest row that has edges; on a GPU */
 
-ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c)
+/* Of the first loop. */
+static ir_ref first_store(const ir_func *f, const chain *c)
 {
     return ir_only(f, ir_at(f, c->loops[0])->body);
 }
 
 int64_t opjit_ir_chain_line(const scheduler *s, const chain *c)
 {
-    return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref].type);
+    return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, first_store(s->f, c))->ref].type);
 }
 
 /* Whether everything that the loop loads is available for the whole row: at the store's own coordinate, or at a
@@ -36,7 +37,7 @@ static bool loads_whole_row(ir_func *f, ir_ref loop)
 
 bool opjit_ir_chain_repeats(scheduler *s, const chain *c)
 {
-    const uint32_t tensor = ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref;
+    const uint32_t tensor = ir_at(s->f, first_store(s->f, c))->ref;
     bool may = c->cost < SPELLED_OUT && !opjit_ir_loads_tensor(s, tensor);
     for (uint32_t i = 0; i < c->count; i++)
         may = may && loads_whole_row(s->f, c->loops[i]);
@@ -46,7 +47,7 @@ bool opjit_ir_chain_repeats(scheduler *s, const chain *c)
 ir_ref opjit_ir_chain_head(scheduler *s, const chain *c)
 {
     ir_func *f = s->f;
-    const ir_ref store = opjit_ir_chain_store(f, c);
+    const ir_ref store = first_store(f, c);
     const ir_tensor *t = &f->tensors[ir_at(f, store)->ref];
     ir_ref at = opjit_ir_index(f, 0);
     ir_map map = { 0 };
@@ -88,7 +89,7 @@ static bool rows_are_aligned(const scheduler *s, const ir_tensor *t)
 
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c)
 {
-    const ir_tensor *t = &s->f->tensors[ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref];
+    const ir_tensor *t = &s->f->tensors[ir_at(s->f, first_store(s->f, c))->ref];
     const int64_t lines = s->threads ? TEAM_LINES : EDGE_LINES;
     const bool may = s->threads ? !c->math : s->beyond_caches;
     return may && !rows_are_aligned(s, t) && t->role == IR_OUT &&

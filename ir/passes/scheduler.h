@@ -102,7 +102,6 @@ bool opjit_ir_turns_loads(scheduler *s, ir_ref loop, const work *w);
 bool opjit_ir_add_row(scheduler *s, block *out, ir_ref loop, ir_ref *next);
 
 /* --- edges (edge.c) ----------------------------------------------------------------------------------------------- */
-ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
 int64_t opjit_ir_chain_line(const scheduler *s, const chain *c); /* elements in a line of memory */
 bool opjit_ir_chain_repeats(scheduler *s, const chain *c); /* any part of the row may be computed and stored twice */
 ir_ref opjit_ir_chain_head(scheduler *s, const chain *c);  /* the number of the row's elements in its first line */

@@ -156,7 +156,8 @@ void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e)
     s->entries--;
 }
 
-void opjit_rt_cache_remove(cache_shard *s, cache_entry *e, cache_entry **victims)
+/* Takes a ready entry out of the shard.  Who still waits for it frees it; else it goes to *victims. */
+static void take_out(cache_shard *s, cache_entry *e, cache_entry **victims)
 {
     cache_list_remove(cache_list_of(s, e), e);
     opjit_rt_cache_unlink(s, e);
@@ -206,7 +207,7 @@ void opjit_rt_cache_evict(rt_cache *cache, size_t first, const cache_entry *keep
         while (bytes > cache->capacity && (e = oldest_but(s, keep)) != NULL) {
             cache_add_to(&s->evictions, 1);
             bytes -= e->bytes;
-            opjit_rt_cache_remove(s, e, &victims);
+            take_out(s, e, &victims);
         }
         opjit_rt_unlock(&s->lock);
         if (bytes <= cache->capacity)
@@ -223,7 +224,7 @@ static uint32_t remove_list(cache_shard *s, const cache_list *list, cache_entry 
     uint32_t count = 0;
 
     for (; list->oldest != NULL; count++)
-        opjit_rt_cache_remove(s, list->oldest, victims);
+        take_out(s, list->oldest, victims);
     return count;
 }
 
@@ -239,7 +240,7 @@ uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_t
             count += remove_list(s, &s->used, &victims);
             count += pinned_too ? remove_list(s, &s->pinned, &victims) : 0;
         } else if ((named = opjit_rt_cache_named(s, name)) != NULL && (pinned_too || named->pins == 0)) {
-            opjit_rt_cache_remove(s, named, &victims);
+            take_out(s, named, &victims);
             count++;
         }
         opjit_rt_unlock(&s->lock);

@@ -119,8 +119,6 @@ cache_entry *opjit_rt_cache_named(const cache_shard *s, const rt_hash *name);
 /* link: a new entry that is in the making; NULL: no memory. */
 cache_entry *opjit_rt_cache_link(rt_cache *cache, cache_shard *s, const rt_key *key);
 void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e);
-/* Takes a ready entry out of the shard.  Who still waits for it frees it; else it goes to *victims. */
-void opjit_rt_cache_remove(cache_shard *s, cache_entry *e, cache_entry **victims);
 
 /* Drops the ready entries of one name, or all (NULL); how many.  pinned_too: also those. */
 uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_too);

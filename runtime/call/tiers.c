@@ -165,6 +165,18 @@ static bool workspace_fits(const opjit_kernel *fixed, const opjit_call *call)
             needed <= call->workspace.bytes);
 }
 
+/* Whether one of these sizes could not be made, or so many others that no more are tried. */
+static bool has_failed(rt_tiers *t, const uint64_t *dims)
+{
+    const uint64_t hash = hash_of(t, dims);
+    const uint32_t count = atomic_load(&t->failed_count);
+    bool failed = count == FAILED_MOST;
+
+    for (uint32_t i = 0; i < count; i++)
+        failed = failed || atomic_load(&t->failed[i]) == hash;
+    return failed;
+}
+
 static bool call_one(const opjit_kernel *k, const opjit_call *call, const uint64_t *dims, opjit_status *out_status,
                      opjit_error *error)
 {
@@ -175,7 +187,7 @@ static bool call_one(const opjit_kernel *k, const opjit_call *call, const uint64
     tier *const s = enter(t, dims, hash, index, &fixed);
 
     if (s == NULL) {
-        if (count_call(t, hash) && !opjit_rt_tiers_failed(t, dims) && !t->desc.want(t->desc.user, t, dims, t->dims))
+        if (count_call(t, hash) && !has_failed(t, dims) && !t->desc.want(t->desc.user, t, dims, t->dims))
             count_anew(t, hash);
         return false;
     }
@@ -345,23 +357,12 @@ void opjit_rt_tiers_give_up(rt_tiers *t, const uint64_t *dims, bool is_final)
     }
     opjit_rt_lock(&t->lock);
     const uint32_t count = atomic_load(&t->failed_count);
-    if (!opjit_rt_tiers_failed(t, dims)) {
+    if (!has_failed(t, dims)) {
         atomic_store(&t->failed[count], hash);
         atomic_store(&t->failed_count, count + 1);
     }
     opjit_rt_unlock(&t->lock);
     atomic_fetch_add(&t->core->tiers.failures, 1);
-}
-
-bool opjit_rt_tiers_failed(rt_tiers *t, const uint64_t *dims)
-{
-    const uint64_t hash = hash_of(t, dims);
-    const uint32_t count = atomic_load(&t->failed_count);
-    bool failed = count == FAILED_MOST;
-
-    for (uint32_t i = 0; i < count; i++)
-        failed = failed || atomic_load(&t->failed[i]) == hash;
-    return failed;
 }
 
 bool opjit_rt_tiers_have(rt_tiers *t, const uint64_t *dims)

@@ -31,8 +31,6 @@ void opjit_rt_tiers_release(rt_tiers *tiers);
 
 /* Whether there is a kernel of these sizes. */
 bool opjit_rt_tiers_have(rt_tiers *tiers, const uint64_t *dims);
-/* Whether one of these sizes could not be made, or so many others that no more are tried. */
-bool opjit_rt_tiers_failed(rt_tiers *tiers, const uint64_t *dims);
 /* Calls with these sizes run `fixed` from now on, for which the one used least recently may have to go.  Its reference
  * is taken over in any case.  UNAVAILABLE: calls are in all that could go, or the tiers' kernel went.  INTERNAL: it
  * has other buffers than the tiers' kernel. */
