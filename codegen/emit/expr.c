@@ -19,8 +19,9 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     v = f->op(f, node);
     opjit_cg_early_end(f, here);
     const cg_info *info = &f->info[node];
-    const bool brief = info->fresh || (f->piece->mask && info->guarded); /* valid for this statement, or this mask */
-    opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->piece->copy_scope, v);
+    /* Valid for this statement, or this mask. */
+    const bool short_lived = info->fresh || (f->piece->mask && info->guarded);
+    opjit_cg_remember(f, CG_VALUE, node, short_lived ? f->scope_count - 1 : f->piece->copy_scope, v);
     return v;
 }
 
@@ -34,8 +35,8 @@ LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
     LLVMValueRef wide = opjit_cg_recall(f, CG_SPLAT, node);
     if (!wide || opjit_cg_lanes(wide) != lanes) {
         wide = LLVMTypeOf(v) == f->type.i1 ? opjit_cg_condition_lanes(f, v, lanes) : opjit_cg_splat(f, v, lanes);
-        const bool brief = f->info[node].fresh || (f->piece->mask && f->info[node].guarded);
-        opjit_cg_remember(f, CG_SPLAT, node, brief ? f->scope_count - 1 : f->piece->copy_scope, wide);
+        const bool short_lived = f->info[node].fresh || (f->piece->mask && f->info[node].guarded);
+        opjit_cg_remember(f, CG_SPLAT, node, short_lived ? f->scope_count - 1 : f->piece->copy_scope, wide);
     }
     return wide;
 }

@@ -101,7 +101,7 @@ bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
 
 /* A scalar condition in all lanes, as integers out of memory: fast selection knows no vectors that a scalar chooses,
  * and what is before such a choice leaves fast selection with it. */
-static LLVMValueRef spread(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t lanes)
+static LLVMValueRef all_lanes(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t lanes)
 {
     char name[24];
     LLVMTypeRef type = opjit_cg_int(f, bits, lanes);
@@ -118,7 +118,7 @@ static LLVMValueRef spread(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t l
 static LLVMValueRef widened(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t lanes)
 {
     if (opjit_cg_lanes(c) == 1 && !LLVMIsConstant(c))
-        return spread(f, opjit_cg_narrow(f, c), bits, lanes);
+        return all_lanes(f, opjit_cg_narrow(f, c), bits, lanes);
     if (opjit_cg_bits(c) != bits)
         c = LLVMBuildSExt(f->b, opjit_cg_splat(f, opjit_cg_narrow(f, c), lanes), opjit_cg_int(f, bits, lanes), "");
     return opjit_cg_kept(f, c);
@@ -127,7 +127,7 @@ static LLVMValueRef widened(cg_func *f, LLVMValueRef c, uint32_t bits, uint32_t 
 LLVMValueRef opjit_cg_condition_lanes(cg_func *f, LLVMValueRef c, uint32_t lanes)
 {
     const uint32_t bits = f->piece->lane_bits;
-    return !LLVMIsConstant(c) && opjit_cg_compares(f, bits, lanes) ? spread(f, c, bits, lanes)
+    return !LLVMIsConstant(c) && opjit_cg_compares(f, bits, lanes) ? all_lanes(f, c, bits, lanes)
                                                                    : opjit_cg_splat(f, c, lanes);
 }
 
@@ -156,7 +156,7 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
         b = opjit_cg_narrow(f, b);
     }
     if (!f->peak && !LLVMIsConstant(c) && LLVMTypeOf(c) == f->type.i1 && opjit_cg_lanes(a) > 1 && opjit_cg_bits(a) > 1)
-        c = spread(f, c, opjit_cg_bits(a), opjit_cg_lanes(a));
+        c = all_lanes(f, c, opjit_cg_bits(a), opjit_cg_lanes(a));
     if (LLVMIsConstant(c) && opjit_cg_compares(f, opjit_cg_bits(a), opjit_cg_lanes(c)))
         c = widened(f, c, opjit_cg_bits(a), opjit_cg_lanes(c));
     if (LLVMTypeOf(a) != LLVMTypeOf(b) || opjit_cg_bits(c) > 1) {

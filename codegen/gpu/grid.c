@@ -247,15 +247,15 @@ void opjit_cg_choose_groups(const cg_func *f, cg_plan *plan)
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
-typedef struct spread {
+typedef struct distribution {
     cg_func *f;
     ir_ref body;
     LLVMValueRef hi;
     const cg_groups *groups;
-} spread;
+} distribution;
 
 /* At most one round, and nothing after it. */
-static void one_round(const spread *s, uint32_t lanes, LLVMValueRef pos)
+static void one_round(const distribution *s, uint32_t lanes, LLVMValueRef pos)
 {
     cg_func *f = s->f;
     LLVMValueRef inside = LLVMBuildICmp(f->b, LLVMIntSLT, pos, s->hi, "");
@@ -266,7 +266,7 @@ static void one_round(const spread *s, uint32_t lanes, LLVMValueRef pos)
 
 /* This thread's whole groups from pos on, `copies` of them per round; returns where they end.  exact: the loop has
  * whole groups only.  The assembler optimises the loop; the time here depends on the length of the text. */
-static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos,
+static LLVMValueRef rounds(const distribution *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos,
                            bool exact)
 {
     cg_func *f = s->f;
@@ -296,7 +296,7 @@ static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uin
     return iv;
 }
 
-static void emit_groups(const spread *s, LLVMValueRef pos)
+static void emit_groups(const distribution *s, LLVMValueRef pos)
 {
     cg_func *f = s->f;
     const cg_groups *groups = s->groups;
@@ -314,13 +314,13 @@ static void emit_groups(const spread *s, LLVMValueRef pos)
 
 /* Lane l of an accumulator belongs to thread l, whose iterations have k = l modulo the lanes; blocks of k are folded
  * before the next one begins. */
-static void emit_updates(const spread *s, LLVMValueRef lo)
+static void emit_updates(const distribution *s, LLVMValueRef lo)
 {
     cg_func *f = s->f;
     const bool blocked = opjit_cg_apart_blocked(f, s->body);
     LLVMValueRef first = lo, block = NULL;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), body = NULL, after = NULL;
-    spread part = *s;
+    distribution part = *s;
     if (blocked) {
         block = LLVMBuildAnd(f->b, lo, number(f, -IR_REDUCE_BLOCK), "");
         after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, lo, s->hi, ""));
@@ -346,10 +346,10 @@ static void emit_updates(const spread *s, LLVMValueRef lo)
 
 /* The same where the team is a block: warp w has blocks w, w + warps, ... of k.  In each round every warp folds its
  * block, and all threads add up the results in the order of the blocks. */
-static void emit_updates_in_block(const spread *s, LLVMValueRef lo)
+static void emit_updates_in_block(const distribution *s, LLVMValueRef lo)
 {
     cg_func *f = s->f;
-    spread part = *s;
+    distribution part = *s;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     LLVMValueRef start = LLVMBuildAnd(f->b, lo, number(f, -IR_REDUCE_BLOCK), "");
     LLVMValueRef warp = LLVMBuildLShr(f->b, f->thread, number(f, __builtin_ctz(IR_REDUCE_LANES)), "");
@@ -389,7 +389,7 @@ void opjit_cg_distribute(cg_func *f, const cg_plan *plan)
     cg_piece_begin(f, &own);
     f->piece->lane_bits = is->bits;
     LLVMValueRef lo = opjit_cg_emit(f, is->lo);
-    const spread s = { .f = f, .body = is->body, .hi = opjit_cg_emit(f, is->hi), .groups = &plan->groups };
+    const distribution s = { .f = f, .body = is->body, .hi = opjit_cg_emit(f, is->hi), .groups = &plan->groups };
     f->loops[f->loop_count++] =
         (cg_loop){ .var = is->var, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
     opjit_cg_scope_push(f);
