@@ -3,7 +3,7 @@
 # trace.sh - `--trace FILE` of run and compile: valid JSON with what was compiled, its phases, calls and their steps;
 # names that need escapes; files that can't be written.
 . "$(dirname "$0")/common.inc"
-case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
+case " $executors " in *' cpu '*) ;; *) echo 'skipped: cpu is not among EXECUTORS'; exit 77 ;; esac
 python=$(command -v python3 || true)
 
 # valid NAME FILE: by Python's reader, where there is one
