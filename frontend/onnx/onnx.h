@@ -117,8 +117,6 @@ typedef struct onnx_model {
 
 /* Reads the bytes of a file, which *out borrows from.  CORRUPT: it is no .onnx file, or a damaged one. */
 opjit_status opjit_onnx_read(wire_bytes file, rt_arena *arena, onnx_model *out, opjit_error *error);
-/* Reads one tensor, what a .pb file of test data holds. */
-opjit_status opjit_onnx_read_tensor(wire_bytes message, onnx_tensor *out, opjit_error *error);
 /* Whether the file has as many elements of a tensor, which is not external, as its sizes say; CORRUPT: it has not. */
 opjit_status opjit_onnx_check_elements(const onnx_tensor *t, opjit_error *error);
 /* Copies elements that were checked, packed, to out, which has room for them. */

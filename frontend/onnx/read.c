@@ -112,12 +112,6 @@ static opjit_status read_tensor(const reading *r, wire_bytes message, onnx_tenso
     return OPJIT_OK;
 }
 
-opjit_status opjit_onnx_read_tensor(wire_bytes message, onnx_tensor *out, opjit_error *error)
-{
-    const reading r = { .error = error };
-    return read_tensor(&r, message, out);
-}
-
 /* --- attributes and nodes ----------------------------------------------------------------------------------------- */
 
 static opjit_status read_graph(reading *r, wire_bytes message, onnx_graph *g);
