@@ -14,8 +14,10 @@ enum { NAME_MOST = 63 };
 static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
 {
     opjit_graph *graph = NULL;
+    opjit_error unasked = { 0 };
     fe_ask ask;
 
+    error = error == NULL ? &unasked : error; /* hosts may rely on one */
     if (dynamic->build == NULL) {
         TRY(dynamic->describe(dynamic->user, dims, &out->desc, error));
         return out->desc != NULL

@@ -47,7 +47,8 @@ typedef struct opjit_dim {
 
 /* Describes the graph for these sizes, one for each dimension, in *out_desc, which stays as it is until the next call
  * or until opjit_compile_dynamic returns.  Sizes may lie above hi.  An error means that the graph can't have these
- * sizes.  For all sizes the graph has the same operators, edges, names and constants. [calling thread, 0.1] */
+ * sizes; error is never NULL.  For all sizes the graph has the same operators, edges, names and constants.
+ * [calling thread, 0.1] */
 typedef opjit_status (*opjit_describe_fn)(void *user, const uint64_t *dims, const DML_GRAPH_DESC **out_desc,
                                           opjit_error *error);
 

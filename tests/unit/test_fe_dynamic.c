@@ -177,6 +177,7 @@ static opjit_graph *build(const subject *s, const uint64_t *dims)
 static opjit_status describe(void *user, const uint64_t *dims, const DML_GRAPH_DESC **out, opjit_error *e)
 {
     description *d = user;
+    ck_assert_ptr_nonnull(e);
     d->calls++;
     opjit_graph_destroy(d->graph);
     d->graph = build(d->s, dims);
