@@ -112,12 +112,33 @@ static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef poi
     return opjit_cg_load_where(f, pointer, mask, zeros, opjit_cg_element_alignment(f, a));
 }
 
+/* The only lane of a constant mask; UINT32_MAX: it has another number, or is none. */
+static uint32_t only_lane(LLVMValueRef mask)
+{
+    uint32_t only = UINT32_MAX;
+    for (uint32_t i = 0; i < opjit_cg_lanes(mask); i++) {
+        LLVMValueRef lane = LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, i) : NULL;
+        if (!lane || !LLVMIsAConstantInt(lane) || (only != UINT32_MAX && LLVMConstIntGetZExtValue(lane)))
+            return UINT32_MAX;
+        only = LLVMConstIntGetZExtValue(lane) ? i : only;
+    }
+    return only;
+}
+
+/* LLVM 22 makes one lane of a vector that was truncated a store of the element as it was before, which is larger. */
 static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
 {
+    LLVMValueRef mask = opjit_cg_narrow(f, f->piece->mask);
+    const uint32_t only = only_lane(mask);
+    if (only != UINT32_MAX) {
+        LLVMValueRef element = LLVMBuildExtractElement(f->b, value, opjit_cg_number(f, 32, 1, only), "");
+        LLVMValueRef at = opjit_cg_offset(f, LLVMTypeOf(element), pointer, opjit_cg_number(f, 64, 1, only));
+        LLVMSetAlignment(LLVMBuildStore(f->b, element, at), align);
+        return;
+    }
     LLVMTypeRef types[2] = { LLVMTypeOf(value), f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
-    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn,
-                                       (LLVMValueRef[]){ value, pointer, opjit_cg_narrow(f, f->piece->mask) }, 3, "");
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, mask }, 3, "");
     align_pointer(f, call, 1, align);
 }
 
