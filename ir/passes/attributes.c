@@ -58,18 +58,21 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
                      : whole                ? MAX_UNROLL
                      : cost <= 1 || streams || waits ? 8
                      : few                  ? 4
-                     : cost <= 24           ? 2
-                                            : 1;
+                     : cost <= 24 || w->wide > w->size ? 2
+                                                       : 1;
     while (unroll > 1 && vectors < unroll)
         unroll /= 2;
     return (uint16_t)unroll;
 }
 
-/* The loop's lanes: what a vector holds; fewer for a loop that is known to be shorter and has no masks to compensate,
- * or needs none, as it stores a row of scratch that is half or a quarter of a vector (a narrow tile's). */
+/* The loop's lanes: what a vector holds of the largest elements on the way to what is stored, so that no value takes
+ * several registers; fewer for a loop that is known to be shorter and has no masks to compensate, or needs none, as it
+ * stores a row of scratch that is half or a quarter of a vector (a narrow tile's). */
 int64_t opjit_ir_lanes_for(const scheduler *s, ir_ref loop, const work *w)
 {
     int64_t lanes = opjit_ir_lanes_of(s, w), trips;
+    if (!s->threads && w->wide > w->size)
+        lanes = lanes * w->size / w->wide;
     if (!opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips))
         return lanes;
     const bool scratch = w->store != 0 && s->f->tensors[ir_at(s->f, w->store)->ref].role == IR_SCRATCH;

@@ -51,6 +51,7 @@ typedef struct work {
     ir_ref store;     /* its only statement; 0: there is more, or another one */
     bool update;      /* its only statement is one of an accumulator */
     uint32_t size;    /* bytes of the largest element that it stores or accumulates */
+    uint32_t wide;    /* bytes of the largest element that it computes */
     uint32_t cost;    /* operations on elements */
     bool math;        /* mathematical functions are among them */
     uint32_t gathers; /* loads that are done lane by lane */
@@ -87,6 +88,8 @@ void opjit_ir_choose_team(scheduler *s);
 /* --- what a loop does (work.c, step.c) ---------------------------------------------------------------------------- */
 /* Whether the loop makes vectors: stores of neighbours, with everything else constant, in equal steps, or known. */
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
+/* Bytes of the largest element among the nodes that differs from lane to lane of a loop with this variable. */
+uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var);
 /* Whether the loop contains no other loop and updates an accumulator of one lane; and the cost of an iteration. */
 bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 /* step.c: whether vectors can be made of a load in the loop, or single lanes, which *gathers counts; adds its

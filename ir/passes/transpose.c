@@ -19,6 +19,7 @@ typedef struct transpose {
     ir_ref rows, columns, store; /* the loops, and the store in them */
     uint32_t across;             /* loads along the rows */
     uint32_t least_bytes;        /* of their elements */
+    uint32_t wide;               /* bytes of the largest element that is computed */
     uint32_t cost;               /* operations on elements */
     bool repeats;                /* storing twice is harmless */
 } transpose;
@@ -92,6 +93,7 @@ static bool find_work(transpose *t)
                 opjit_ir_varies(f, ir_operand(f, r, i), ir_at(f, t->columns)->ref))
                 return false;
     }
+    t->wide = opjit_ir_widest(f, &seen, ir_at(f, t->columns)->ref);
     return t->across > 0;
 }
 
@@ -130,14 +132,15 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
         !is_coordinate(&t, ir_at(f, t.columns)->ref, ir_at(f, t.rows)->ref))
         return false;
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
-    const int64_t size = opjit_ir_type_size(out->type);
+    const uint32_t size = opjit_ir_type_size(out->type);
     int64_t step;
     if (!opjit_ir_step(f, t.store, ir_at(f, t.columns)->ref, &step) || step != 1 || !find_work(&t) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
         return false;
     t.repeats = !opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
-    int64_t rows = LANE_BYTES / t.least_bytes, lanes = s->target->vector_bytes / size, unroll;
+    int64_t rows = LANE_BYTES / t.least_bytes, unroll;
+    int64_t lanes = s->target->vector_bytes / (t.wide > size ? t.wide : size);
     const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
                       is_multiple(f, t.columns, lanes);
     const bool tile = is_tile(&t, around, IR_LINE / size);
@@ -147,7 +150,8 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
         rows /= 2;
     rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
     unroll = IR_LINE / size / lanes;
-    while (unroll > 1 && !tile && !is_long(f, t.columns, unroll * lanes))
+    while (unroll > 1 && ((!tile && !is_long(f, t.columns, unroll * lanes)) ||
+                          (!past && rows * unroll * t.cost > MOST_COST)))
         unroll /= 2;
     if (lanes < LANE_BYTES / t.least_bytes && lanes < rows)
         return false; /* nothing but short vectors */

@@ -73,6 +73,28 @@ static bool is_part_of_growth(const ir_func *f, ir_ref r)
     return r != first && ir_at(f, r)->op == IR_ELEM && !ir_is_float((ir_type)ir_at(f, r)->type);
 }
 
+uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var)
+{
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    bool *moves = ARENA_ARRAY(&f->scratch, bool, seen->count);
+    const uint32_t *places = opjit_ir_reach_places(f, seen);
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < seen->count && moves != NULL; k++) { /* operands are older than the node */
+        const ir_ref r = seen->nodes[k];
+        const ir_node *n = ir_at(f, r);
+        const uint32_t let = n->op == IR_GET ? opjit_ir_reach_place(seen, n->ref) : UINT32_MAX;
+        moves[k] = r == var || (let < k && moves[let]);
+        for (uint32_t i = 0; i < n->count && !moves[k]; i++)
+            moves[k] = moves[places[ir_operand(f, r, i)]];
+        const bool value = n->type != IR_INDEX && n->op != IR_ELEM; /* sequences need no vectors of their own */
+        const uint32_t size = value ? opjit_ir_type_size((ir_type)n->type) : 0;
+        most = moves[k] && size > most ? size : most;
+    }
+    f->failed = f->failed || moves == NULL;
+    opjit_rt_arena_rewind(&f->scratch, mark);
+    return most;
+}
+
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
 {
     const ir_ref first = ir_at(f, loop)->body, var = ir_at(f, loop)->ref, only = ir_only(f, first);
@@ -97,6 +119,7 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
         if (!steps_equally(f, r, loop, out))
             return false;
     }
+    out->wide = opjit_ir_widest(f, &seen, var);
     if (out->cost < SPELLED_OUT) {
         out->single = out->cost < GATHER_COST * out->gathers;
         return !out->single;
