@@ -251,7 +251,7 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
     const int64_t blocks = contract_blocks_of_k(c),
                   rows = s->turned || c->bytes > 0 ? 0 : c->length / contract_most_k(c);
     if (whole > 0 && rows > 0)
-        share_rows(c, stages, &(shared_part){ matrices, 0, rows, 0, whole });
+        (s->apart ? share_tiles : share_rows)(c, stages, &(shared_part){ matrices, 0, rows, 0, whole });
     if (whole > 0 && rows < blocks)
         share_tiles(c, stages, &(shared_part){ matrices, rows, blocks - rows, 0, whole });
     if (whole * s->tile < s->size) /* the last one, partly zeros */

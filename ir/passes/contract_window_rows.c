@@ -187,6 +187,32 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
 
 /* --- the rows' factor --------------------------------------------------------------------------------------------- */
 
+/* Whether the columns' factor lies in memory as filters do: neighbours of k side by side, those of columns apart. */
+static bool lies_apart(contraction *o)
+{
+    ir_func *f = o->f;
+    const contract_side *s = &o->side[CONTRACT_COLUMNS];
+    const ir_ref zero = opjit_ir_index(f, 0);
+    block lets = { 0 };
+    for (uint32_t d = 0; d < o->out.rank; d++)
+        o->at[d] = zero;
+    const ir_ref columns = opjit_ir_for(f, zero, opjit_ir_index(f, s->size), 1);
+    const ir_ref all_k = opjit_ir_for(f, zero, opjit_ir_index(f, o->length), 1);
+    if (f->failed)
+        return false;
+    const ir_ref own = ir_at(f, columns)->ref, k = ir_at(f, all_k)->ref;
+    const ir_ref factor = opjit_ir_contract_factor(o, &lets, CONTRACT_COLUMNS, own, k);
+    const ir_reach seen = opjit_ir_reach_one(f, factor);
+    for (uint32_t i = 0; i < seen.count; i++) {
+        int64_t by_k, by_column;
+        if (ir_at(f, seen.nodes[i])->op == IR_LOAD &&
+            (!opjit_ir_step(f, seen.nodes[i], k, &by_k) || by_k != 1 ||
+             !opjit_ir_step(f, seen.nodes[i], own, &by_column) || by_column < 2))
+            return false;
+    }
+    return seen.nodes != NULL && lets.first == 0;
+}
+
 void opjit_ir_window_rows_share(window *w, block *stages)
 {
     contraction *o = &w->other;
@@ -198,6 +224,7 @@ void opjit_ir_window_rows_share(window *w, block *stages)
     columns->packed = columns->shared = true;
     o->side[CONTRACT_ROWS] = (contract_side){ .dimension = -1, .factor = w->factor, .size = 1, .tile = 1, .block = 1 };
     o->in.private_views = true;
+    columns->apart = lies_apart(o);
     opjit_ir_contract_share_columns(o, stages);
 }
 

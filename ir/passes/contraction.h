@@ -18,6 +18,7 @@ typedef struct contract_side {
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
     bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
+    bool apart;       /* shared ones of that kind, without such rows: tile by tile, in squares */
     uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
     uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
