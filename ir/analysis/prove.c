@@ -96,6 +96,10 @@ static bool prove(proof *p, const ir_affine *s, uint32_t depth)
         return true;
     if (depth == 0 || p->budget == 0)
         return false;
+    if (known.lo > 0) { /* replacing terms only makes it larger */
+        p->budget--;
+        return false;
+    }
     const uint64_t hash = hash_of(s, depth);
     const failure *known_failure = failure_of(p, hash);
     if (known_failure->hash != 0) {
