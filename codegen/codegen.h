@@ -79,6 +79,7 @@ typedef struct codegen_result {
     uint64_t *entries;              /* CODE: each stage's offset, variants in order; from the request's allocator */
     uint32_t entry_count;
     uint32_t modules, direct;       /* CODE: modules of LLVM's; those that its backend did not see */
+    char refused[96];               /* of the first one that it did see, where it need not have: function and reason */
     double build_ms, emit_ms, link_ms;
 } codegen_result;
 

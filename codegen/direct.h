@@ -40,6 +40,7 @@ typedef enum dx_kind {
     DX_MULTIPLY, /* dst = b * imm */
     DX_TIMES,    /* dst = dst * b */
     DX_SHIFT,    /* dst = dst shifted by imm; code: the extension of 0xc1 */
+    DX_DIVIDE,   /* dst = quotient, or rest if `code` & 2, of b and a; of signed numbers if `code` & 1 */
     DX_SHIFT_BY, /* dst = b shifted by a; code: the prefix of the instruction of BMI2 */
     DX_EXTEND,   /* dst = b of `bytes`, its upper bits 0 or, if `code`, its sign */
     DX_SET,      /* dst = whether a and b or imm compare like cc */
@@ -60,7 +61,8 @@ enum {                    /* of a move */
 };
 
 typedef struct dx_op {
-    uint8_t kind, form, bytes, code, cc, fixed;
+    uint16_t form;
+    uint8_t kind, bytes, code, cc, fixed;
     bool tied;              /* dst is read, too */
     bool early;             /* dst is written before all others are read */
     bool zero, splat, last; /* last: of a group of moves */
@@ -77,6 +79,7 @@ typedef struct dx_virtual {
     uint8_t kind;          /* dx_class */
     bool spilled, crosses; /* it is on the stack; it lives across a call */
     bool fixed_hint;
+    uint8_t lane;                     /* bits of a lane of a mask in a vector register; 0: it is none */
     int8_t at;                        /* its register; -1: none */
     uint32_t slot;                    /* its place on the stack, in bytes */
     uint32_t data;                    /* the place in the module's constants that it was loaded from, + 1; 0: none */
@@ -135,7 +138,8 @@ typedef struct dx_func {
     rt_arena *arena;
     bool refused; /* something is unknown, or there is no memory */
     const char *why;
-    bool wide; /* AVX-512 */
+    bool wide;      /* AVX-512 */
+    uint32_t bytes; /* of the widest vector */
     LLVMValueRef fn;
     dx_value *values; /* a table by hash */
     uint32_t value_room, value_count;
@@ -202,7 +206,9 @@ enum {
     DX_ONLY_512 = 4,
     DX_IMM = 8,
     DX_NO_UNIT = 16,
-    DX_REVERSED = 32 /* RM gets the result */
+    DX_REVERSED = 32, /* RM gets the result */
+    DX_REGISTER = 64, /* RM is no memory */
+    DX_THIRD = 128    /* with DX_IMM: a mask's register is in the upper half of imm */
 };
 typedef struct dx_form {
     uint8_t map, prefix, code, flags, unit; /* unit: bytes in memory; 0: the whole vector */
@@ -233,8 +239,43 @@ void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op);
 void opjit_dx_select_choice(dx_func *f, LLVMValueRef v, LLVMOpcode op); /* comparisons and selects */
 /* What a comparison of integers is: operands of the operation, and cc. */
 bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out);
+void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t);
+/* An integer of so many bits in 32 or more: itself, or a register of its own. */
+dx_reg opjit_dx_extended(dx_func *f, dx_reg a, uint32_t bits, bool is_signed);
 void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name); /* intrinsics */
 dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes);
+
+/* narrow*.c: the same with AVX2, whose masks are vectors of integers, all ones or 0 in each lane */
+uint32_t opjit_dx_mask_bits(const dx_func *f, uint32_t lanes); /* of a lane where nothing says how wide it is */
+dx_reg opjit_dx_mask_new(dx_func *f, uint32_t bits);
+dx_reg opjit_dx_mask_as(dx_func *f, LLVMValueRef v, uint32_t bits); /* a vector of i1, or an i1, in such lanes */
+void opjit_dx_mask_name(dx_func *f, LLVMValueRef v, dx_reg mask);
+void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t); /* vectors of integers */
+void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint32_t how);
+void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t);
+void opjit_dx_narrow_logic(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+void opjit_dx_narrow_load(dx_func *f, LLVMValueRef v, dx_type t);
+void opjit_dx_narrow_store(dx_func *f, LLVMValueRef v, dx_type t);
+/* false: there is an instruction */
+bool opjit_dx_narrow_integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t);
+bool opjit_dx_narrow_limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signed);
+void opjit_dx_narrow_from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed);
+void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);
+bool opjit_dx_narrow_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to);
+void opjit_dx_narrow_insert_mask(dx_func *f, LLVMValueRef v, dx_type t);
+void opjit_dx_narrow_shuffle_masks(dx_func *f, LLVMValueRef v, dx_type t, dx_type from, const int32_t *at);
+void opjit_dx_narrow_mask_cast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);
+/* Elements of x and y: at[i] counts them through both; -1: any.  y: 0 if there is one vector. */
+dx_reg opjit_dx_narrow_shuffle(dx_func *f, dx_type t, dx_reg x, dx_reg y, dx_type from, const int32_t *at);
+void opjit_dx_narrow_insert(dx_func *f, LLVMValueRef v, dx_type t);
+void opjit_dx_narrow_extract(dx_func *f, LLVMValueRef v, uint32_t lane); /* of a mask */
+static inline uint32_t dx_size(uint32_t bits) /* log2 of the bytes */
+{
+    return bits == 64 ? 3 : bits == 32 ? 2 : bits == 16 ? 1 : 0;
+}
+dx_reg opjit_dx_mask_constant(dx_func *f, LLVMValueRef c, uint32_t bits); /* operands.c */
+dx_reg opjit_dx_vector_constant(dx_func *f, const void *bytes, uint32_t size);
+dx_reg opjit_dx_repeated(dx_func *f, uint64_t element, uint32_t bits, uint32_t size);
 
 /* live.c */
 void opjit_dx_live(dx_func *f);

@@ -344,6 +344,7 @@ typedef struct fe_unit {
     const char **dim_names;
     uint32_t dim_count;
     const opjit_codegen *codegen; /* NULL: none was needed so far */
+    char refused[sizeof((codegen_result *)0)->refused];
     fe_program program;           /* interpreted kernels; else empty once the image is made */
     fe_step *steps;               /* interpreted kernels: in the graph's arena */
     _Alignas(16) uint8_t room[FE_UNIT_ROOM]; /* what the graph's arena begins with */

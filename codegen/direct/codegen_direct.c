@@ -4,6 +4,8 @@
 
 #include "codegen/direct.h"
 
+enum { AVX2_BYTES = 32 };
+
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
 /* A tile's bytes (driver/tile_code.c). */
@@ -25,6 +27,7 @@ static const char *put_function(dx_module *m, uint32_t symbol, const rt_target *
     dx_func f = { .m = m, .target = target, .arena = arena, .fn = m->symbols[symbol].of };
     f.wide = rt_target_has(target, RT_X86_AVX512VL) && rt_target_has(target, RT_X86_AVX512BW) &&
              rt_target_has(target, RT_X86_AVX512DQ);
+    f.bytes = f.wide || target->vector_bytes < AVX2_BYTES ? target->vector_bytes : AVX2_BYTES;
     opjit_dx_read(&f);
     if (!f.refused)
         opjit_dx_live(&f);
@@ -39,13 +42,15 @@ static const char *put_function(dx_module *m, uint32_t symbol, const rt_target *
     return f.refused ? f.why : NULL;
 }
 
-static const char *put_functions(dx_module *m, const rt_target *target, const opjit_allocator *allocator)
+static cg_refusal put_functions(dx_module *m, const rt_target *target, const opjit_allocator *allocator)
 {
     rt_arena arena;
     const char *why = NULL;
+    cg_refusal out = { .function = "" };
     opjit_rt_arena_init(&arena, allocator);
     for (uint32_t i = 0; i < m->symbol_count && !why; i++) {
         dx_symbol *s = &m->symbols[i];
+        out.function = s->name;
         if (!s->function || !s->defined)
             continue;
         if (LLVMHasPrologueData(s->of)) {
@@ -58,32 +63,33 @@ static const char *put_functions(dx_module *m, const rt_target *target, const op
         opjit_rt_arena_rewind(&arena, mark);
     }
     opjit_rt_arena_free(&arena);
-    return why;
+    out.why = why;
+    return out;
 }
 
 bool opjit_cg_direct(LLVMModuleRef module, const rt_target *target, const opjit_allocator *allocator, rt_bytes *object,
-                     const char **why)
+                     cg_refusal *refusal)
 {
     rt_arena arena;
     dx_module m = { .arena = &arena };
-    *why = NULL;
-    if (target->arch != RT_ARCH_X86_64 || target->level < 3)
-        *why = "target";
+    *refusal = (cg_refusal){ .function = "" };
+    if (target->arch != RT_ARCH_X86_64 || target->level < CG_DIRECT_LEVEL)
+        refusal->why = "target";
     opjit_rt_arena_init(&arena, allocator);
     opjit_rt_bytes_init(&m.code, allocator);
     opjit_rt_bytes_init(&m.data, allocator);
-    if (!*why && (!opjit_dx_globals(&m, module) || !opjit_dx_functions(&m, module)))
-        *why = "global";
-    if (!*why)
-        *why = put_functions(&m, target, allocator);
-    if (!*why && !m.failed)
+    if (!refusal->why && (!opjit_dx_globals(&m, module) || !opjit_dx_functions(&m, module)))
+        refusal->why = "global";
+    if (!refusal->why)
+        *refusal = put_functions(&m, target, allocator);
+    if (!refusal->why && !m.failed)
         opjit_dx_object(&m, object);
     if (m.failed || m.code.failed || m.data.failed || object->failed)
-        *why = CG_DIRECT_NO_MEMORY;
+        refusal->why = CG_DIRECT_NO_MEMORY;
     opjit_rt_bytes_free(&m.code);
     opjit_rt_bytes_free(&m.data);
     opjit_rt_arena_free(&arena);
-    if (*why)
+    if (refusal->why)
         opjit_rt_bytes_free(object);
-    return !*why;
+    return !refusal->why;
 }

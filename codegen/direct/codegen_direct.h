@@ -8,10 +8,17 @@
 #include "runtime/target/target.h"
 
 #define CG_DIRECT_NO_MEMORY "no memory"
+enum { CG_DIRECT_LEVEL = 3 /* the least level of x86-64 */ };
+
+/* Why a module is LLVM's. */
+typedef struct cg_refusal {
+    const char *why;      /* NULL: it is not */
+    const char *function; /* the module's, in which; "": the module itself */
+} cg_refusal;
 
 /* Appends the object of a module for x86-64 to *object, which is initialised and empty.  false: something in the module
- * is unknown, or there is no memory (NO_MEMORY); *why says what, *object is empty, and the module is LLVM's. */
+ * is unknown, or there is no memory (NO_MEMORY); *refusal says what, *object is empty, and the module is LLVM's. */
 bool opjit_cg_direct(LLVMModuleRef module, const rt_target *target, const opjit_allocator *allocator, rt_bytes *object,
-                     const char **why);
+                     cg_refusal *refusal);
 
 #endif

@@ -13,7 +13,7 @@ dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst
     if (!f->wide && (opjit_dx_forms[form].flags & DX_ONLY_512))
         opjit_dx_refuse(f, "instruction of AVX-512");
     dx_op *o = opjit_dx_op(f, DX_VECTOR);
-    o->form = (uint8_t)form;
+    o->form = (uint16_t)form;
     o->bytes = (uint8_t)bytes;
     o->dst = dst;
     o->a = a;

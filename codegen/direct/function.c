@@ -66,6 +66,8 @@ dx_reg opjit_dx_new(dx_func *f, dx_class kind)
         return 0;
     }
     f->regs = regs;
+    if (kind == DX_MASK && !f->wide)
+        kind = DX_VEC;
     regs[f->reg_count] = (dx_virtual){ .kind = (uint8_t)kind, .at = -1, .least = UINT32_MAX };
     return f->reg_count++;
 }
@@ -124,10 +126,11 @@ static dx_type find_type(LLVMTypeRef type)
         t.kind = DX_T_INT;
         t.bits = LLVMGetIntTypeWidth(type) <= 64 ? (uint8_t)LLVMGetIntTypeWidth(type) : 0;
         break;
+    case LLVMHalfTypeKind:
     case LLVMFloatTypeKind:
     case LLVMDoubleTypeKind:
         t.kind = DX_T_FLOAT;
-        t.bits = kind == LLVMFloatTypeKind ? 32 : 64;
+        t.bits = kind == LLVMHalfTypeKind ? 16 : kind == LLVMFloatTypeKind ? 32 : 64;
         break;
     case LLVMPointerTypeKind:
         t.kind = DX_T_PTR;

@@ -6,18 +6,19 @@
 
 #include <string.h>
 
-enum { MOST_CONSTANT = 4096 };
+enum { MOST_CONSTANT = 4096, MOST_LANES = 64 /* of a mask */ };
 
 dx_class opjit_dx_class(dx_func *f, dx_type t)
 {
     if (t.kind == DX_T_INT && t.lanes && t.bits == 1) {
-        if (!f->wide || t.lanes > 64)
+        if (f->wide ? t.lanes > MOST_LANES : opjit_dx_mask_bits(f, t.lanes) < 8 || (t.lanes & (t.lanes - 1u)) != 0)
             opjit_dx_refuse(f, "mask");
         return DX_MASK;
     }
     if (t.lanes || t.kind == DX_T_FLOAT) {
         const uint32_t bytes = dx_bytes(t);
-        if (t.kind == DX_T_PTR || t.kind == DX_T_OTHER || bytes > f->target->vector_bytes ||
+        const bool half = t.kind == DX_T_FLOAT && t.bits < 32 && !t.lanes;
+        if (t.kind == DX_T_PTR || t.kind == DX_T_OTHER || half || bytes > f->bytes ||
             (bytes & (bytes - 1)) != 0 || t.bits < 8)
             opjit_dx_refuse(f, "vector type");
         if (bytes > 16)
@@ -32,7 +33,10 @@ dx_class opjit_dx_class(dx_func *f, dx_type t)
 
 dx_reg opjit_dx_result(dx_func *f, LLVMValueRef v)
 {
-    const dx_reg reg = opjit_dx_new(f, opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(v))));
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    const dx_class kind = opjit_dx_class(f, t);
+    const dx_reg reg =
+        kind == DX_MASK && !f->wide ? opjit_dx_mask_new(f, opjit_dx_mask_bits(f, t.lanes)) : opjit_dx_new(f, kind);
     dx_value *value = opjit_dx_enter(f, v);
     value->how = DX_V_REG;
     value->reg = reg;
@@ -203,6 +207,39 @@ static dx_reg load_constant(dx_func *f, dx_mem mem, uint32_t bytes, uint32_t wid
     return reg;
 }
 
+dx_reg opjit_dx_vector_constant(dx_func *f, const void *bytes, uint32_t size)
+{
+    return load_constant(f, (dx_mem){ .where = DX_AT_DATA, .offset = opjit_dx_pool(f->m, bytes, size) }, size, size);
+}
+
+dx_reg opjit_dx_repeated(dx_func *f, uint64_t element, uint32_t bits, uint32_t size)
+{
+    uint8_t bytes[MOST_LANES] = { 0 };
+    for (uint32_t i = 0; i < size; i += bits / 8)
+        memcpy(bytes + i, &element, bits / 8);
+    return opjit_dx_vector_constant(f, bytes, size);
+}
+
+/* A constant mask in lanes of `bits`. */
+static dx_reg constant_lanes(dx_func *f, uint64_t mask, uint32_t lanes, uint32_t bits)
+{
+    uint8_t bytes[MOST_LANES] = { 0 };
+    for (uint32_t i = 0; i < lanes; i++)
+        memset(bytes + i * bits / 8, mask >> i & 1 ? 0xff : 0, bits / 8);
+    return opjit_dx_vector_constant(f, bytes, lanes * bits <= 128 ? 16 : lanes * bits / 8);
+}
+
+dx_reg opjit_dx_mask_constant(dx_func *f, LLVMValueRef c, uint32_t bits)
+{
+    const uint32_t lanes = opjit_dx_type(f, LLVMTypeOf(c)).lanes;
+    uint64_t mask = 0;
+    if (!mask_bits(c, lanes, &mask) || lanes * bits / 8 > f->bytes) {
+        opjit_dx_refuse(f, "constant mask");
+        return 0;
+    }
+    return constant_lanes(f, mask, lanes, bits);
+}
+
 static dx_reg use_constant(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
@@ -216,7 +253,8 @@ static dx_reg use_constant(dx_func *f, LLVMValueRef v)
     if (kind == DX_MASK) {
         if (!mask_bits(v, t.lanes, &bits))
             opjit_dx_refuse(f, "constant mask");
-        return opjit_dx_mask_number(f, bits, t.lanes);
+        return f->wide ? opjit_dx_mask_number(f, bits, t.lanes)
+                       : constant_lanes(f, bits, t.lanes, opjit_dx_mask_bits(f, t.lanes));
     }
     if (kind == DX_INT && t.kind == DX_T_INT && opjit_dx_constant(f, v, &number))
         return opjit_dx_number(f, number);
@@ -271,7 +309,12 @@ dx_reg opjit_dx_use(dx_func *f, LLVMValueRef v)
         return 0;
     }
     switch (value->how) {
-    case DX_V_REG: return value->reg;
+    case DX_V_REG:
+        if (!f->wide && !f->refused && f->regs[value->reg].lane) {
+            const uint32_t lanes = opjit_dx_type(f, LLVMTypeOf(v)).lanes;
+            return lanes ? opjit_dx_mask_as(f, v, opjit_dx_mask_bits(f, lanes)) : value->reg;
+        }
+        return value->reg;
     case DX_V_PLACE:
         if (value->place.where == DX_AT_REGISTER && !value->place.index && value->place.offset == 0)
             return value->place.base;

@@ -100,6 +100,10 @@ static void select_one(dx_func *f, LLVMValueRef v)
     case LLVMShl:
     case LLVMLShr:
     case LLVMAShr:
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
         if (opjit_dx_type(f, LLVMTypeOf(v)).lanes)
             opjit_dx_select_vector(f, v, op);
         else

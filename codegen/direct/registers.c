@@ -150,7 +150,7 @@ static bool crosses(const pool *p, const dx_virtual *v)
 
 static void place_spilled(dx_func *f)
 {
-    const uint32_t vector = f->target->vector_bytes;
+    const uint32_t vector = f->bytes;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (dx_reg r = 1; r < f->reg_count; r++) {
             dx_virtual *v = &f->regs[r];

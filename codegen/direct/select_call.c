@@ -125,8 +125,12 @@ static void masked_load(dx_func *f, LLVMValueRef v)
     static const dx_form_name forms[] = { DX_F_LOADB, DX_F_LOADW, DX_F_LOAD, DX_F_LOADQ };
     LLVMValueRef mask = LLVMGetOperand(v, 1), other = LLVMGetOperand(v, 2);
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
-    if (opjit_dx_class(f, t) != DX_VEC || !f->wide || t.kind == DX_T_PTR || LLVMGetNumArgOperands(v) != 3) {
+    if (opjit_dx_class(f, t) != DX_VEC || t.kind == DX_T_PTR || LLVMGetNumArgOperands(v) != 3) {
         opjit_dx_refuse(f, "masked load");
+        return;
+    }
+    if (!f->wide && !is_all(mask, t.lanes)) {
+        opjit_dx_narrow_load(f, v, t);
         return;
     }
     const bool all = is_all(mask, t.lanes), zero = LLVMIsConstant(other) && (LLVMIsNull(other) || LLVMIsUndef(other));
@@ -138,7 +142,7 @@ static void masked_load(dx_func *f, LLVMValueRef v)
         opjit_dx_copy(f, dst, from);
     if (dx_bytes(t) < 16 && all)
         opjit_dx_refuse(f, "masked load of a short vector");
-    dx_op *o = opjit_dx_vector(f, forms[size_of(t)], dx_width(t), dst, 0, 0);
+    dx_op *o = opjit_dx_vector(f, f->wide ? forms[size_of(t)] : DX_F_LOAD, dx_width(t), dst, 0, 0);
     o->mem = mem;
     o->mask = lanes;
     o->zero = lanes && !from;
@@ -150,8 +154,12 @@ static void masked_store(dx_func *f, LLVMValueRef v)
     static const dx_form_name forms[] = { DX_F_STOREB, DX_F_STOREW, DX_F_STORE, DX_F_STOREQ };
     LLVMValueRef value = LLVMGetOperand(v, 0), mask = LLVMGetOperand(v, 2);
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(value));
-    if (opjit_dx_class(f, t) != DX_VEC || !f->wide || LLVMGetNumArgOperands(v) != 3 || LLVMHasMetadata(v)) {
+    if (opjit_dx_class(f, t) != DX_VEC || LLVMGetNumArgOperands(v) != 3 || LLVMHasMetadata(v)) {
         opjit_dx_refuse(f, "masked store");
+        return;
+    }
+    if (!f->wide && !is_all(mask, t.lanes)) {
+        opjit_dx_narrow_store(f, v, t);
         return;
     }
     const bool all = is_all(mask, t.lanes);
@@ -160,7 +168,7 @@ static void masked_store(dx_func *f, LLVMValueRef v)
     if (dx_bytes(t) < 16 && all)
         opjit_dx_refuse(f, "masked store of a short vector");
     dx_op *o = opjit_dx_op(f, DX_PUT);
-    o->form = (uint8_t)forms[size_of(t)];
+    o->form = f->wide ? forms[size_of(t)] : DX_F_STORE;
     o->bytes = (uint8_t)dx_width(t);
     o->a = a;
     o->mem = mem;

@@ -66,6 +66,10 @@ static void integer_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from
 
 static void from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed)
 {
+    if (!f->wide) {
+        opjit_dx_narrow_from_mask(f, v, to, is_signed);
+        return;
+    }
     const dx_reg mask = opjit_dx_mask(f, LLVMGetOperand(v, 0));
     const dx_reg all = opjit_dx_new(f, DX_VEC), dst = opjit_dx_result(f, v);
     static const dx_form_name forms[] = { DX_F_MOVM2B, DX_F_MOVM2W, DX_F_MOVM2D, DX_F_MOVM2Q };
@@ -105,6 +109,10 @@ static void vector_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from,
         from_mask(f, v, to, op == LLVMSExt);
         return;
     }
+    if (op == LLVMTrunc && !f->wide) {
+        opjit_dx_narrow_truncate(f, v, from, to);
+        return;
+    }
     if (to.bits == 1) {
         opjit_dx_refuse(f, "truncation to a mask");
         return;
@@ -142,10 +150,19 @@ static void scalar_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
     const dx_reg dst = opjit_dx_result(f, v);
     if (to_float) {
         const dx_reg zero = opjit_dx_new(f, DX_VEC);
-        const bool is_unsigned = op == LLVMUIToFP && i.bits >= 32;
+        const bool is_long = i.bits == 64 || (!f->wide && op == LLVMUIToFP && i.bits == 32);
+        const bool is_unsigned = op == LLVMUIToFP && i.bits >= 32 && (f->wide || i.bits == 64);
+        if (is_long && i.bits == 32) { /* as a number of 64 bits, with a sign */
+            const dx_reg wide = opjit_dx_new(f, DX_INT);
+            dx_op *o = opjit_dx_op(f, DX_EXTEND);
+            o->dst = wide;
+            o->b = a;
+            o->bytes = 4;
+            a = wide;
+        }
         const dx_form_name first = is_unsigned ? DX_F_SUI32SS : DX_F_SI32SS;
         opjit_dx_op(f, DX_NUMBER)->dst = zero;
-        opjit_dx_vector(f, (dx_form_name)(first + (x.bits == 64 ? 2 : 0) + (i.bits == 64)), 16, dst, zero, a);
+        opjit_dx_vector(f, (dx_form_name)(first + (x.bits == 64 ? 2 : 0) + is_long), 16, dst, zero, a);
     } else if (op == LLVMFPToSI) {
         opjit_dx_vector(f, (dx_form_name)(DX_F_SSSI32 + (x.bits == 64 ? 2 : 0) + (i.bits == 64)), 16, dst, 0, a);
     } else {
@@ -153,9 +170,15 @@ static void scalar_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
     }
 }
 
+enum { CURRENT = 4 /* rounding mode */ };
+
 static dx_form_name number_form(LLVMOpcode op, dx_type from, dx_type to)
 {
     const bool is_signed = op == LLVMSIToFP || op == LLVMFPToSI;
+    if (from.bits == 16 || to.bits == 16)
+        return op == LLVMFPExt && to.bits == 32     ? DX_F_F16F32
+               : op == LLVMFPTrunc && from.bits == 32 ? DX_F_F32F16
+                                                      : DX_FORMS;
     if (op == LLVMFPExt)
         return DX_F_F32F64;
     if (op == LLVMFPTrunc)
@@ -176,12 +199,29 @@ static void vector_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
 {
     const dx_form_name form = number_form(op, from, to);
     const uint32_t bytes = dx_bytes(from) > dx_bytes(to) ? dx_width(from) : dx_width(to);
+    opjit_dx_class(f, from);
+    opjit_dx_class(f, to);
+    if (f->refused || opjit_dx_narrow_number(f, v, op, from, to))
+        return;
     if (form == DX_FORMS) {
         opjit_dx_refuse(f, "conversion of vectors");
         return;
     }
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
-    opjit_dx_vector(f, form, bytes, opjit_dx_result(f, v), 0, a);
+    opjit_dx_vector(f, form, bytes, opjit_dx_result(f, v), 0, a)->imm = CURRENT; /* of F32F16 */
+}
+
+/* One half, as an integer. */
+void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), x = opjit_dx_new(f, DX_VEC);
+    if (t.kind == DX_T_FLOAT) {
+        opjit_dx_vector(f, DX_F_MOVD, 16, x, 0, a);
+        opjit_dx_vector(f, DX_F_F16F32, 16, opjit_dx_result(f, v), 0, x);
+        return;
+    }
+    opjit_dx_vector(f, DX_F_F32F16, 16, x, 0, a)->imm = CURRENT;
+    opjit_dx_vector(f, DX_F_FROMD, 16, opjit_dx_result(f, v), 0, x);
 }
 
 /* --- bits --------------------------------------------------------------------------------------------------------- */
@@ -189,6 +229,10 @@ static void vector_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
 static void bitcast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
 {
     const dx_class a = opjit_dx_class(f, from), b = opjit_dx_class(f, to);
+    if (!f->wide && a != b && (a == DX_MASK || b == DX_MASK)) {
+        opjit_dx_narrow_mask_cast(f, v, from, to);
+        return;
+    }
     const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
     if (a == b) {
         rename_value(f, v, x);

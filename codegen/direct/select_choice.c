@@ -68,6 +68,10 @@ static void compare_vectors(dx_func *f, LLVMValueRef v, dx_type t)
     const LLVMIntPredicate p = LLVMGetICmpPredicate(v);
     const bool is_unsigned = p >= LLVMIntUGT && p <= LLVMIntULE;
     const uint32_t size = t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
+    if (!f->wide && t.bits > 1) {
+        opjit_dx_narrow_compare(f, v, t);
+        return;
+    }
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_form_name first = is_unsigned ? DX_F_PCMPUB : DX_F_PCMPB;
     if (t.bits == 1)
@@ -103,11 +107,16 @@ static void compare_floats(dx_func *f, LLVMValueRef v)
     };
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
     const LLVMRealPredicate p = LLVMGetFCmpPredicate(v);
-    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    if (p == LLVMRealPredicateFalse || p == LLVMRealPredicateTrue || !f->wide) {
+    if (t.bits < 32 || p == LLVMRealPredicateFalse || p == LLVMRealPredicateTrue ||
+        opjit_dx_class(f, t) != DX_VEC || f->refused) {
         opjit_dx_refuse(f, "comparison of floats");
         return;
     }
+    if (!f->wide) {
+        opjit_dx_narrow_compare_floats(f, v, t, how[p]);
+        return;
+    }
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_form_name form = t.lanes ? t.bits == 64 ? DX_F_CMPPD : DX_F_CMPPS : t.bits == 64 ? DX_F_CMPSD : DX_F_CMPSS;
     if (t.lanes) {
         opjit_dx_vector(f, form, dx_width(t), opjit_dx_result(f, v), a, b)->imm = how[p];
@@ -181,7 +190,7 @@ static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
 {
     static const dx_form_name forms[] = { DX_F_BLENDB, DX_F_BLENDW, DX_F_BLENDD, DX_F_BLENDQ };
     const uint32_t size = t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
-    if (!f->wide || t.bits == 1) {
+    if (f->wide && t.bits == 1) {
         opjit_dx_refuse(f, "select of lanes");
         return;
     }
@@ -192,6 +201,10 @@ static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
     }
     if (select_beyond(f, v, t))
         return;
+    if (!f->wide) {
+        opjit_dx_narrow_select(f, v, t);
+        return;
+    }
     const dx_reg mask = opjit_dx_mask(f, c);
     const dx_reg yes = opjit_dx_use(f, LLVMGetOperand(v, 1)), no = opjit_dx_use(f, LLVMGetOperand(v, 2));
     opjit_dx_vector(f, forms[size], dx_width(t), opjit_dx_result(f, v), no, yes)->mask = mask;

@@ -48,20 +48,42 @@ static void multiply(dx_func *f, LLVMValueRef v, uint32_t bytes)
     o->imm = by;
 }
 
+dx_reg opjit_dx_extended(dx_func *f, dx_reg a, uint32_t bits, bool is_signed)
+{
+    if (bits >= 32)
+        return a;
+    const dx_reg wide = opjit_dx_new(f, DX_INT);
+    dx_op *o = opjit_dx_op(f, DX_EXTEND);
+    o->dst = wide;
+    o->b = a;
+    o->bytes = (uint8_t)(bits / 8);
+    o->code = is_signed;
+    return wide;
+}
+
+static void divide(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+{
+    const bool is_signed = op == LLVMSDiv || op == LLVMSRem, rest = op == LLVMURem || op == LLVMSRem;
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg x = opjit_dx_extended(f, a, t.bits, is_signed), y = opjit_dx_extended(f, b, t.bits, is_signed);
+    if (t.bits < 8)
+        opjit_dx_refuse(f, "quotient of conditions");
+    const dx_reg dst = opjit_dx_result(f, v);
+    dx_op *o = opjit_dx_op(f, DX_DIVIDE);
+    o->dst = dst;
+    o->a = y;
+    o->b = x;
+    o->bytes = t.bits == 64 ? 8 : 4;
+    o->code = (uint8_t)(is_signed | rest << 1);
+}
+
 static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
 {
     const uint8_t code = op == LLVMShl ? 4 : op == LLVMLShr ? 5 : 7;
     int64_t by;
     dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
-    if (t.bits < 32 && op != LLVMShl) {
-        const dx_reg wide = opjit_dx_new(f, DX_INT);
-        dx_op *o = opjit_dx_op(f, DX_EXTEND);
-        o->dst = wide;
-        o->b = a;
-        o->bytes = t.bits / 8;
-        o->code = op == LLVMAShr;
-        a = wide;
-    }
+    if (op != LLVMShl)
+        a = opjit_dx_extended(f, a, t.bits, op == LLVMAShr);
     const uint32_t bytes = t.bits == 64 ? 8 : 4;
     if (opjit_dx_constant(f, LLVMGetOperand(v, 1), &by)) {
         const dx_reg dst = opjit_dx_result(f, v);
@@ -70,9 +92,8 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
         o->imm = by & (t.bits - 1);
         return;
     }
-    const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1)), dst = opjit_dx_result(f, v);
-    if (t.bits < 32)
-        opjit_dx_refuse(f, "shift of short integers");
+    const dx_reg number = opjit_dx_use(f, LLVMGetOperand(v, 1)), b = opjit_dx_extended(f, number, t.bits, false);
+    const dx_reg dst = opjit_dx_result(f, v);
     dx_op *o = opjit_dx_op(f, DX_SHIFT_BY);
     o->dst = dst;
     o->a = b;
@@ -101,6 +122,10 @@ void opjit_dx_select_integer(dx_func *f, LLVMValueRef v, LLVMOpcode op)
         return;
     if (op == LLVMMul) {
         multiply(f, v, bytes);
+        return;
+    }
+    if (op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem) {
+        divide(f, v, op, t);
         return;
     }
     if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {

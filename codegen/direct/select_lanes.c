@@ -69,6 +69,17 @@ static dx_reg put_places(dx_func *f, const places *p, uint32_t size, uint32_t la
     return reg;
 }
 
+static dx_reg shuffle_narrow(dx_func *f, LLVMValueRef v, const places *p, dx_type t, dx_type from)
+{
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    int32_t at[MOST_LANES];
+    const int32_t first = p->x ? 0 : (int32_t)p->lanes;
+    for (uint32_t i = 0; i < p->count; i++)
+        at[i] = p->at[i] < 0 ? -1 : p->at[i] - first;
+    const dx_reg a = opjit_dx_use(f, p->x ? x : y), b = p->x && p->y ? opjit_dx_use(f, y) : 0;
+    return opjit_dx_narrow_shuffle(f, t, a, b, from, at);
+}
+
 static void permute(dx_func *f, LLVMValueRef v, const places *p, dx_type t, dx_type from)
 {
     static const dx_form_name one[] = { DX_F_PERMB, DX_F_PERMW, DX_F_PERMD, DX_F_PERMQ };
@@ -78,12 +89,16 @@ static void permute(dx_func *f, LLVMValueRef v, const places *p, dx_type t, dx_t
     if (width < 32 && !(p->x && p->y))
         width = 32; /* the least of permutations of one vector */
     const uint32_t lanes = width >> size;
-    if (!f->wide || (size == 0 && !rt_target_has(f->target, RT_X86_AVX512VBMI))) {
+    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    if (!f->wide) {
+        name_value(f, v, shuffle_narrow(f, v, p, t, from));
+        return;
+    }
+    if (size == 0 && !rt_target_has(f->target, RT_X86_AVX512VBMI)) {
         opjit_dx_refuse(f, "shuffle");
         return;
     }
     f->vectors = true;
-    LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
     const dx_reg index = put_places(f, p, size, p->x && p->y ? lanes : 0, width);
     if (!(p->x && p->y)) {
         const dx_reg a = opjit_dx_use(f, p->y ? y : x);
@@ -107,14 +122,16 @@ static void upper_half(dx_func *f, LLVMValueRef v, LLVMValueRef x, dx_type from)
 {
     const dx_reg a = opjit_dx_use(f, x);
     const bool wide = dx_bytes(from) == 64;
-    opjit_dx_vector(f, wide ? DX_F_HIGH256 : DX_F_HIGH128, wide ? 64 : 32, opjit_dx_result(f, v), 0, a)->imm = 1;
+    const dx_form_name form = wide ? DX_F_HIGH256 : f->wide ? DX_F_HIGH128 : DX_F_VHIGH128;
+    opjit_dx_vector(f, form, wide ? 64 : 32, opjit_dx_result(f, v), 0, a)->imm = 1;
 }
 
 static void join(dx_func *f, LLVMValueRef v, dx_type t)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const bool wide = dx_bytes(t) == 64;
-    opjit_dx_vector(f, wide ? DX_F_PUTHIGH256 : DX_F_PUTHIGH128, wide ? 64 : 32, opjit_dx_result(f, v), a, b)->imm = 1;
+    const dx_form_name form = wide ? DX_F_PUTHIGH256 : f->wide ? DX_F_PUTHIGH128 : DX_F_VPUTHIGH128;
+    opjit_dx_vector(f, form, wide ? 64 : 32, opjit_dx_result(f, v), a, b)->imm = 1;
 }
 
 static void shuffle(dx_func *f, LLVMValueRef v)
@@ -122,6 +139,10 @@ static void shuffle(dx_func *f, LLVMValueRef v)
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v)), from = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
     places p;
     read_places(f, v, &p);
+    if (!f->wide && !f->refused && t.bits == 1 && opjit_dx_class(f, t) == DX_MASK) {
+        opjit_dx_narrow_shuffle_masks(f, v, t, from, p.at);
+        return;
+    }
     if (f->refused || opjit_dx_class(f, t) != DX_VEC || opjit_dx_class(f, from) != DX_VEC) {
         opjit_dx_refuse(f, "shuffle of masks");
         return;
@@ -151,21 +172,25 @@ static void insert(dx_func *f, LLVMValueRef v)
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     LLVMValueRef into = LLVMGetOperand(v, 0), element = LLVMGetOperand(v, 1);
     int64_t lane;
+    if (!f->wide && opjit_dx_class(f, t) == DX_MASK) {
+        opjit_dx_narrow_insert_mask(f, v, t);
+        return;
+    }
     if (opjit_dx_class(f, t) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 2), &lane)) {
         opjit_dx_refuse(f, "insertion");
         return;
     }
     const uint32_t size = size_of(t.bits);
+    if (!f->wide) {
+        opjit_dx_narrow_insert(f, v, t);
+        return;
+    }
     const dx_reg e = opjit_dx_use(f, element);
     if (LLVMIsConstant(into) && LLVMIsUndef(into) && lane == 0) { /* poison is undef, too */
         if (t.kind == DX_T_FLOAT)
             name_value(f, v, e);
         else
             opjit_dx_vector(f, size == 3 ? DX_F_MOVQ : DX_F_MOVD, 16, opjit_dx_result(f, v), 0, e);
-        return;
-    }
-    if (!f->wide) {
-        opjit_dx_refuse(f, "insertion");
         return;
     }
     const dx_reg mask = opjit_dx_mask_number(f, (uint64_t)1 << lane, t.lanes);
@@ -178,11 +203,16 @@ static void insert(dx_func *f, LLVMValueRef v)
 
 static void extract(dx_func *f, LLVMValueRef v)
 {
+    static const dx_form_name extracts[] = { DX_F_EXTRACTB, DX_F_EXTRACTW, DX_F_EXTRACTD, DX_F_EXTRACTQ };
     LLVMValueRef x = LLVMGetOperand(v, 0);
     const dx_type from = opjit_dx_type(f, LLVMTypeOf(x));
     const uint32_t size = size_of(from.bits);
     int64_t lane;
-    if (opjit_dx_class(f, from) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane) || size < 2) {
+    if (!f->wide && opjit_dx_class(f, from) == DX_MASK && opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane)) {
+        opjit_dx_narrow_extract(f, v, (uint32_t)lane);
+        return;
+    }
+    if (opjit_dx_class(f, from) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane)) {
         opjit_dx_refuse(f, "extraction");
         return;
     }
@@ -190,7 +220,7 @@ static void extract(dx_func *f, LLVMValueRef v)
     const uint32_t part = (uint32_t)lane << size >> 4, within = (uint32_t)lane & ((16u >> size) - 1);
     if (part > 0) {
         const dx_reg high = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, DX_F_HIGH128, dx_width(from), high, 0, a)->imm = part;
+        opjit_dx_vector(f, f->wide ? DX_F_HIGH128 : DX_F_VHIGH128, dx_width(from), high, 0, a)->imm = part;
         a = high;
     }
     if (from.kind == DX_T_FLOAT) {
@@ -204,7 +234,7 @@ static void extract(dx_func *f, LLVMValueRef v)
     } else if (within == 0) {
         opjit_dx_vector(f, size == 3 ? DX_F_FROMQ : DX_F_FROMD, 16, opjit_dx_result(f, v), 0, a);
     } else {
-        opjit_dx_vector(f, size == 3 ? DX_F_EXTRACTQ : DX_F_EXTRACTD, 16, opjit_dx_result(f, v), 0, a)->imm = within;
+        opjit_dx_vector(f, extracts[size], 16, opjit_dx_result(f, v), 0, a)->imm = within;
     }
 }
 

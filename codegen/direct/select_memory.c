@@ -105,6 +105,13 @@ static void load(dx_func *f, LLVMValueRef v)
         o->dst = dst;
         o->mem = mem;
         o->bytes = (uint8_t)bytes;
+    } else if (bytes == 2) {
+        const dx_reg number = opjit_dx_new(f, DX_INT);
+        dx_op *o = opjit_dx_op(f, DX_LOAD);
+        o->dst = number;
+        o->mem = mem;
+        o->bytes = 2;
+        opjit_dx_vector(f, DX_F_MOVD, 16, opjit_dx_result(f, v), 0, number);
     } else {
         const dx_reg dst = opjit_dx_result(f, v);
         dx_op *o = opjit_dx_vector(f,
@@ -146,6 +153,14 @@ static void store(dx_func *f, LLVMValueRef v)
         o->bytes = (uint8_t)bytes;
         if (streamed)
             opjit_dx_refuse(f, "streamed integer");
+    } else if (bytes == 2 && !streamed) {
+        const dx_reg a = opjit_dx_use(f, value), part = opjit_dx_new(f, DX_INT);
+        const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, pointer));
+        opjit_dx_vector(f, DX_F_FROMD, 16, part, 0, a);
+        dx_op *o = opjit_dx_op(f, DX_STORE);
+        o->a = part;
+        o->mem = mem;
+        o->bytes = 2;
     } else {
         const dx_reg a = opjit_dx_use(f, value);
         const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, pointer));

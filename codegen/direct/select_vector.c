@@ -19,6 +19,10 @@ static dx_form_name of_floats(dx_type t, dx_form_name first)
 static void logic_of_masks(dx_func *f, LLVMValueRef v, LLVMOpcode op)
 {
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+    if (!f->wide) {
+        opjit_dx_narrow_logic(f, v, op);
+        return;
+    }
     const dx_reg a = opjit_dx_mask(f, x), b = opjit_dx_mask(f, y);
     const dx_form_name form = op == LLVMAnd ? DX_F_KAND : op == LLVMOr ? DX_F_KOR : DX_F_KXOR;
     if (op != LLVMAnd && op != LLVMOr && op != LLVMXor)
@@ -80,6 +84,8 @@ void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     if (t.kind == DX_T_FLOAT) {
+        if (t.bits < 32)
+            opjit_dx_refuse(f, "arithmetic on halves");
         const dx_form_name first = op == LLVMFAdd   ? DX_F_ADDPS
                                    : op == LLVMFSub ? DX_F_SUBPS
                                    : op == LLVMFMul ? DX_F_MULPS
@@ -89,6 +95,8 @@ void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op)
         opjit_dx_vector(f, of_floats(t, first), dx_width(t), opjit_dx_result(f, v), a, b);
     } else if (t.bits == 1) {
         logic_of_masks(f, v, op);
+    } else if (opjit_dx_narrow_integers(f, v, op, t)) {
+        return;
     } else if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
         shift(f, v, op, t);
     } else {
@@ -126,6 +134,8 @@ static void multiply_add(dx_func *f, LLVMValueRef v, dx_type t)
 static void limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signed)
 {
     enum { LESS = 0xc, LESS_EQUAL = 0xe, BELOW = 2, ABOVE = 7, GREATER = 0xf };
+    if (t.lanes && opjit_dx_narrow_limit(f, v, t, max, is_signed))
+        return;
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_reg dst = opjit_dx_result(f, v);
     if (t.lanes) {
@@ -133,16 +143,15 @@ static void limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signe
         opjit_dx_vector(f, (dx_form_name)(first + size_of(t)), dx_width(t), dst, a, b);
         return;
     }
-    if (t.bits < 32)
-        opjit_dx_refuse(f, "limit of short integers");
-    opjit_dx_copy(f, dst, a);
-    dx_op *o = opjit_dx_op(f, DX_SELECT); /* b if a lies beyond it */
+    const dx_reg x = opjit_dx_extended(f, a, t.bits, is_signed), y = opjit_dx_extended(f, b, t.bits, is_signed);
+    opjit_dx_copy(f, dst, x);
+    dx_op *o = opjit_dx_op(f, DX_SELECT); /* y if x lies beyond it */
     o->dst = dst;
     o->tied = true;
-    o->a = a;
-    o->b = b;
-    o->c = b;
-    o->bytes = t.bits / 8;
+    o->a = x;
+    o->b = y;
+    o->c = y;
+    o->bytes = t.bits == 64 ? 8 : 4;
     o->cc = (uint8_t)(max ? is_signed ? LESS : BELOW : is_signed ? GREATER : ABOVE);
 }
 
@@ -236,6 +245,13 @@ static void dot4(dx_func *f, LLVMValueRef v, dx_type t)
     opjit_dx_vector(f, DX_F_DOT4, dx_width(t), dst, b, c)->tied = true;
 }
 
+/* pmadd.wd(a, b) */
+static void pairs(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    opjit_dx_vector(f, DX_F_PMADDWD, dx_width(t), opjit_dx_result(f, v), a, b);
+}
+
 static bool begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
@@ -246,7 +262,11 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
 {
     enum { DOWN = 9, UP = 10, TO_ZERO = 11, EVEN = 8, CURRENT = 4, NEARBY = 12 };
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
-    if (begins(name, "sqrt."))
+    if (t.kind == DX_T_FLOAT && t.bits < 32)
+        opjit_dx_refuse(f, "arithmetic on halves");
+    if (begins(name, "convert.from.fp16.f32") || begins(name, "convert.to.fp16.f32"))
+        opjit_dx_half(f, v, t);
+    else if (begins(name, "sqrt."))
         unary(f, v, t, DX_F_SQRTPS, 0);
     else if (begins(name, "floor."))
         unary(f, v, t, DX_F_ROUNDPS, DOWN);
@@ -280,6 +300,8 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
         fix_up(f, v, t);
     else if (begins(name, "x86.avx512.mask.scalef.p"))
         scale(f, v, t);
+    else if (begins(name, "x86.sse2.pmadd.wd") || begins(name, "x86.avx2.pmadd.wd"))
+        pairs(f, v, t);
     else if (begins(name, "x86.avx512.vpdpbusd."))
         dot4(f, v, t);
     else

@@ -19,7 +19,8 @@ static bool is_shift(uint32_t form)
 /* Whether the instruction can read its last operand from the stack. */
 static bool reads_memory(const dx_writer *w, const dx_op *o)
 {
-    return w->f->regs[o->b].kind == DX_VEC && !is_shift(o->form) && !(opjit_dx_forms[o->form].flags & DX_REVERSED);
+    return w->f->regs[o->b].kind == DX_VEC && !is_shift(o->form) &&
+           !(opjit_dx_forms[o->form].flags & (DX_REVERSED | DX_REGISTER));
 }
 
 static void put_zero(dx_writer *w, const dx_op *o)
@@ -80,14 +81,17 @@ static void put_vector(dx_writer *w, const dx_op *o)
         spot = opjit_dx_spot(w, o->b);
     else
         spot.reg = opjit_dx_in(w, o->b, opjit_dx_scratch(w, o->b, 0));
-    if (o->mask)
+    dx_op whole = *o;
+    if (opjit_dx_forms[o->form].flags & DX_THIRD) /* the result is written last */
+        whole.imm = (int64_t)opjit_dx_in(w, o->mask, opjit_dx_scratch(w, o->mask, 0)) << 4;
+    else if (o->mask)
         v.mask = opjit_dx_in(w, o->mask, opjit_dx_scratch(w, o->mask, 1));
     const uint32_t result = v.reg;
     if (is_shift(o->form)) {
         v.second = v.reg;
         v.reg = o->code;
     }
-    opjit_dx_form(w, o, v, &spot);
+    opjit_dx_form(w, &whole, v, &spot);
     opjit_dx_put_back(w, o->dst, result);
 }
 
@@ -97,6 +101,8 @@ static void put_store(dx_writer *w, const dx_op *o)
     const dx_spot spot = opjit_dx_spot_of(w, &w->f->mems[o->mem - 1]);
     if (o->mask)
         v.mask = opjit_dx_in(w, o->mask, opjit_dx_scratch(w, o->mask, 1));
+    if (o->b) /* a mask of AVX2 */
+        v.second = opjit_dx_in(w, o->b, opjit_dx_scratch(w, o->b, 1));
     opjit_dx_form(w, o, v, &spot);
 }
 

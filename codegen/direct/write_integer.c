@@ -2,7 +2,7 @@
 /* write_integer.c - operations on integers as instructions. */
 #include "codegen/direct/machine.h"
 
-enum { SCRATCH = X86_AX, OTHER = 10 };
+enum { SCRATCH = X86_AX, OTHER = 10, KEPT = 11 };
 
 static bool is_byte(int64_t number)
 {
@@ -140,6 +140,31 @@ static void put_shift(dx_writer *w, const dx_op *o)
     opjit_dx_put_back(w, o->dst, reg);
 }
 
+/* The numerator and both results have registers of their own, AX and DX; DX is put back. */
+static void put_divide(dx_writer *w, const dx_op *o)
+{
+    static const uint8_t sign_64[] = { 0x48, 0x99 }, sign_32[] = { 0x99 };
+    const bool wide = o->bytes == 8, is_signed = (o->code & 1) != 0;
+    const dx_spot a = opjit_dx_spot(w, o->b), b = opjit_dx_spot(w, o->a);
+    const dx_spot numerator = { .reg = SCRATCH }, upper = { .reg = X86_DX }, by = { .reg = OTHER };
+    const dx_spot kept = { .reg = KEPT };
+    opjit_dx_move(w, DX_INT, &by, &b);
+    opjit_dx_move(w, DX_INT, &numerator, &a);
+    opjit_dx_move(w, DX_INT, &kept, &upper);
+    if (is_signed)
+        opjit_rt_bytes_append(w->out, wide ? sign_64 : sign_32, wide ? sizeof sign_64 : sizeof sign_32);
+    else
+        opjit_dx_integer(w, (x86_integer){ .code = 0x33, .reg = X86_DX }, &upper, 0);
+    opjit_dx_integer(w, (x86_integer){ .code = 0xf7, .wide = wide, .reg = is_signed ? 7 : 6 }, &by, 0);
+    if (o->code & 2)
+        opjit_dx_move(w, DX_INT, &numerator, &upper);
+    opjit_dx_move(w, DX_INT, &upper, &kept);
+    const uint32_t reg = opjit_dx_out(w, o->dst, SCRATCH);
+    const dx_spot to = { .reg = reg };
+    opjit_dx_move(w, DX_INT, &to, &numerator);
+    opjit_dx_put_back(w, o->dst, reg);
+}
+
 static void put_extend(dx_writer *w, const dx_op *o)
 {
     const uint32_t b = opjit_dx_in(w, o->b, SCRATCH), reg = opjit_dx_out(w, o->dst, SCRATCH);
@@ -211,6 +236,7 @@ void opjit_dx_write_integer(dx_writer *w, const dx_op *o)
     case DX_ARITH: put_arith(w, o); break;
     case DX_MULTIPLY:
     case DX_TIMES: put_multiply(w, o); break;
+    case DX_DIVIDE: put_divide(w, o); break;
     case DX_SHIFT:
     case DX_SHIFT_BY: put_shift(w, o); break;
     case DX_EXTEND: put_extend(w, o); break;

@@ -99,7 +99,7 @@ void opjit_dx_move(dx_writer *w, dx_class kind, const dx_spot *to, const dx_spot
     } else if (kind == DX_MASK) {
         move_mask(w, to, from);
     } else {
-        const uint32_t bytes = w->f->vectors ? w->f->target->vector_bytes : 16;
+        const uint32_t bytes = w->f->vectors ? w->f->bytes : 16;
         const dx_op o = { .form = to->in_memory ? DX_F_STORE : DX_F_LOAD, .bytes = (uint8_t)bytes };
         opjit_dx_form(w, &o, (x86_vector){ .reg = reg }, other);
     }

@@ -6,6 +6,7 @@
 #include "codegen/driver/tiles.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     GROUP = 16, /* codes: their compile takes many times what a module takes by itself */
@@ -141,6 +142,8 @@ static opjit_status take(const groups *g, const part *p, uint64_t align, codegen
                 out->entries[s - g->stages->at] += from.begin;
     out->modules += p->object.modules;
     out->direct += p->object.direct;
+    if (out->refused[0] == '\0')
+        memcpy(out->refused, p->object.refused, sizeof out->refused);
     out->build_ms += p->object.build_ms;
     out->emit_ms += p->object.emit_ms;
     out->link_ms += p->object.link_ms;

@@ -209,11 +209,11 @@ static opjit_status emit_llvm(job *j, codegen_result *out)
 }
 
 /* Code at level quick, without LLVM's backend: true if *out has the object. */
-static bool emit_directly(job *j, rt_bytes *object, const char **why)
+static bool emit_directly(job *j, rt_bytes *object, cg_refusal *refusal)
 {
-    *why = "";
+    *refusal = (cg_refusal){ .why = "" };
     return j->request->emit == CODEGEN_CODE && j->level == OPJIT_LEVEL_QUICK && !j->request->llvm_only &&
-           opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, why);
+           opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, refusal);
 }
 
 static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
@@ -223,10 +223,12 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
     TRY(opjit_cg_check_cancelled(j->request, j->error));
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
-    const char *why;
-    const bool direct = emit_directly(j, &j->object, &why);
-    if (!direct && strcmp(why, CG_DIRECT_NO_MEMORY) == 0)
+    cg_refusal refusal;
+    const bool direct = emit_directly(j, &j->object, &refusal);
+    if (!direct && strcmp(refusal.why, CG_DIRECT_NO_MEMORY) == 0)
         return opjit_rt_no_memory(j->error);
+    if (!direct && refusal.function)
+        snprintf(out->refused, sizeof out->refused, "%s: %s", refusal.function, refusal.why);
     if (!direct)
         TRY(opjit_cg_llvm_emit(&j->llvm, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();

@@ -102,22 +102,23 @@ static opjit_status take(const uint8_t *object, size_t size, const cg_tile_batch
 }
 
 /* Mathematical functions without LLVM's backend, as far as that knows what is in them. */
-static bool emit_directly(const cg_llvm *m, const cg_tile_batch *b, rt_bytes *object, const char **why)
+static bool emit_directly(const cg_llvm *m, const cg_tile_batch *b, rt_bytes *object,
+                          cg_refusal *refusal)
 {
-    *why = "";
+    *refusal = (cg_refusal){ .why = "" };
     return !b->tile[0]->tile && !b->request->llvm_only &&
-           opjit_cg_direct(m->module, b->tile[0]->target, b->request->allocator, object, why);
+           opjit_cg_direct(m->module, b->tile[0]->target, b->request->allocator, object, refusal);
 }
 
 static opjit_status emit(cg_llvm *m, const cg_tile_batch *b, opjit_error *error)
 {
-    const char *why;
+    cg_refusal refusal;
     rt_bytes object;
     opjit_rt_bytes_init(&object, b->request->allocator);
     opjit_status status = OPJIT_OK;
-    if (emit_directly(m, b, &object, &why))
+    if (emit_directly(m, b, &object, &refusal))
         status = take(object.data, object.size, b, error);
-    else if (strcmp(why, CG_DIRECT_NO_MEMORY) == 0)
+    else if (strcmp(refusal.why, CG_DIRECT_NO_MEMORY) == 0)
         status = opjit_rt_no_memory(error);
     else
         status = opjit_cg_llvm_emit(m, LLVMObjectFile, error);

@@ -2,6 +2,7 @@
 /* front.c - the exported function of libopjit-codegen.so and its table: requests that can do without LLVM's backend are
  * answered here, all others by libopjit-codegen-llvm.so, which lies beside it and is loaded when the first of them
  * comes.  From then on it gets them all, as it can do everything that this one can. */
+#include "codegen/direct/codegen_direct.h"
 #include "codegen/driver/driver.h"
 #include "codegen/front/front.h"
 #include "runtime/base/module.h"
@@ -38,8 +39,7 @@ static opjit_status load(const opjit_codegen **out, opjit_error *error)
 
 static bool writes(const rt_target *target)
 {
-    return target->arch == RT_ARCH_X86_64 && rt_target_has(target, RT_X86_AVX512VL) &&
-           rt_target_has(target, RT_X86_AVX512BW) && rt_target_has(target, RT_X86_AVX512DQ);
+    return target->arch == RT_ARCH_X86_64 && target->level >= CG_DIRECT_LEVEL;
 }
 
 /* Whether the request most likely needs no backend. */

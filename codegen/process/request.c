@@ -282,6 +282,7 @@ void opjit_cp_put_result(const opjit_error *answer, const codegen_result *result
     opjit_rt_bytes_append(out, times, sizeof times);
     opjit_rt_bytes_u32(out, result->modules);
     opjit_rt_bytes_u32(out, result->direct);
+    opjit_cp_put_text(out, result->refused);
     opjit_rt_bytes_u32(out, result->entry_count);
     opjit_rt_bytes_u64(out, result->bytes.size);
     opjit_cp_put_array(out, result->entries, result->entry_count, sizeof *result->entries);
@@ -300,11 +301,12 @@ opjit_status opjit_cp_take_result(rt_bytes *bytes, codegen_result *result, uint6
         memcpy(&times[i], &bits, sizeof bits);
     }
     const uint32_t modules = opjit_cp_u32(&r), direct = opjit_cp_u32(&r);
+    const char *refused = opjit_cp_text(&r);
     const uint32_t count = opjit_cp_u32(&r);
     const uint64_t size = opjit_cp_u64(&r);
     const uint64_t *entries = opjit_cp_array(&r, count, sizeof *entries);
     const void *code = opjit_cp_array(&r, size, 1);
-    if (r.bad || r.at != r.size)
+    if (r.bad || r.at != r.size || !refused || strlen(refused) >= sizeof result->refused)
         return refuse(&r, "a result", error);
     if (answer->status != OPJIT_OK)
         return opjit_rt_error_copy(error, answer);
@@ -327,6 +329,7 @@ opjit_status opjit_cp_take_result(rt_bytes *bytes, codegen_result *result, uint6
     }
     result->modules = modules;
     result->direct = direct;
+    memcpy(result->refused, refused, strlen(refused) + 1);
     result->build_ms = times[0];
     result->emit_ms = times[1];
     result->link_ms = times[2];

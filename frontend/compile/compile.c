@@ -194,6 +194,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
     status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
     *times = (rt_kernel_times){ times->compile_ms, times->lower_ms, times->passes_ms, opjit_fe_now() - start,
                                 times->load_ms, code.modules, code.direct };
+    memcpy(unit->refused, code.refused, sizeof unit->refused);
     if (status == OPJIT_OK && request.emit == CODEGEN_ASM)
         opjit_rt_bytes_u8(&code.bytes, '\0');
     if (status == OPJIT_OK)

@@ -67,9 +67,9 @@ OUT_OF_LINE void opjit_fe_report_compile(const fe_unit *unit, opjit_event_subjec
     event.lower_ms = times->lower_ms;
     event.passes_ms = times->passes_ms;
     event.codegen_ms = times->codegen_ms;
-    opjit_rt_event(unit->core, &event, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,direct=%u/%u,total=%.3f",
+    opjit_rt_event(unit->core, &event, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,direct=%u/%u,total=%.3f%s%s",
                    label_of(unit).text, how, times->lower_ms, times->passes_ms, times->codegen_ms, times->direct,
-                   times->modules, times->compile_ms);
+                   times->modules, times->compile_ms, unit->refused[0] == '\0' ? "" : ",refused=", unit->refused);
 }
 
 OUT_OF_LINE void opjit_fe_report_image(const fe_unit *unit, bool found, uint64_t bytes, const rt_kernel_times *times)
