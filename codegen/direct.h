@@ -237,6 +237,10 @@ void opjit_dx_select_memory(dx_func *f, LLVMValueRef v, LLVMOpcode op);
 void opjit_dx_select_call(dx_func *f, LLVMValueRef v);
 void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op);
 void opjit_dx_select_choice(dx_func *f, LLVMValueRef v, LLVMOpcode op); /* comparisons and selects */
+dx_reg opjit_dx_lane(dx_func *f, LLVMValueRef v, uint32_t lane); /* of a vector in a register */
+/* select_late.c: whether nothing is done where a vector is made; a lane of it */
+bool opjit_dx_is_late(dx_func *f, LLVMValueRef v);
+dx_reg opjit_dx_late_lane(dx_func *f, LLVMValueRef v, uint32_t lane);
 /* What a comparison of integers is: operands of the operation, and cc. */
 bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out);
 void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t);
@@ -268,7 +272,7 @@ void opjit_dx_narrow_mask_cast(dx_func *f, LLVMValueRef v, dx_type from, dx_type
 /* Elements of x and y: at[i] counts them through both; -1: any.  y: 0 if there is one vector. */
 dx_reg opjit_dx_narrow_shuffle(dx_func *f, dx_type t, dx_reg x, dx_reg y, dx_type from, const int32_t *at);
 void opjit_dx_narrow_insert(dx_func *f, LLVMValueRef v, dx_type t);
-void opjit_dx_narrow_extract(dx_func *f, LLVMValueRef v, uint32_t lane); /* of a mask */
+dx_reg opjit_dx_narrow_lane(dx_func *f, LLVMValueRef v, uint32_t lane); /* of a mask */
 static inline uint32_t dx_size(uint32_t bits) /* log2 of the bytes */
 {
     return bits == 64 ? 3 : bits == 32 ? 2 : bits == 16 ? 1 : 0;

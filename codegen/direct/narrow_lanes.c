@@ -445,18 +445,22 @@ void opjit_dx_narrow_shuffle_masks(dx_func *f, LLVMValueRef v, dx_type t, dx_typ
 }
 
 /* A lane of a mask as a condition. */
-void opjit_dx_narrow_extract(dx_func *f, LLVMValueRef v, uint32_t lane)
+dx_reg opjit_dx_narrow_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
 {
     static const dx_form_name extracts[] = { DX_F_EXTRACTB, DX_F_EXTRACTW, DX_F_EXTRACTD, DX_F_EXTRACTQ };
-    const uint32_t lanes = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0))).lanes;
-    const uint32_t bits = opjit_dx_mask_bits(f, lanes), each = 8 * LANE / bits;
-    dx_reg mask = opjit_dx_mask_as(f, LLVMGetOperand(v, 0), bits);
+    const uint32_t lanes = opjit_dx_type(f, LLVMTypeOf(v)).lanes;
+    const uint32_t bits = opjit_dx_mask_bits(f, lanes), each = 8 * LANE / (bits < 8 ? 8 : bits);
+    if (f->wide || bits < 8) {
+        opjit_dx_refuse(f, "lane of a mask");
+        return 0;
+    }
+    dx_reg mask = opjit_dx_mask_as(f, v, bits);
     if (lane >= each) {
         const dx_reg high = opjit_dx_new(f, DX_VEC);
         opjit_dx_vector(f, DX_F_VHIGH128, 2 * LANE, high, 0, mask)->imm = 1;
         mask = high;
     }
-    const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_result(f, v);
+    const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_INT);
     opjit_dx_vector(f, extracts[dx_size(bits)], LANE, all, 0, mask)->imm = lane % each;
     opjit_dx_copy(f, dst, all);
     dx_op *o = opjit_dx_op(f, DX_ARITH);
@@ -465,4 +469,5 @@ void opjit_dx_narrow_extract(dx_func *f, LLVMValueRef v, uint32_t lane)
     o->tied = true;
     o->dst = dst;
     o->imm = 1;
+    return dst;
 }

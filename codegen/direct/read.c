@@ -77,8 +77,10 @@ static bool fits(dx_func *f, LLVMValueRef v)
     dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     bool small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST);
     for (int i = 0; i < LLVMGetNumOperands(v) && small; i++) {
-        t = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, (unsigned)i)));
-        small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST);
+        LLVMValueRef x = LLVMGetOperand(v, (unsigned)i);
+        t = opjit_dx_type(f, LLVMTypeOf(x));
+        small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST) ||
+                (LLVMIsAInstruction(x) && opjit_dx_is_late(f, x));
     }
     return small;
 }
@@ -86,6 +88,8 @@ static bool fits(dx_func *f, LLVMValueRef v)
 static void select_one(dx_func *f, LLVMValueRef v)
 {
     const LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    if (opjit_dx_is_late(f, v))
+        return;
     if (!fits(f, v)) {
         opjit_dx_refuse(f, "vector type");
         return;

@@ -201,41 +201,50 @@ static void insert(dx_func *f, LLVMValueRef v)
     o->tied = true;
 }
 
-static void extract(dx_func *f, LLVMValueRef v)
+dx_reg opjit_dx_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
 {
     static const dx_form_name extracts[] = { DX_F_EXTRACTB, DX_F_EXTRACTW, DX_F_EXTRACTD, DX_F_EXTRACTQ };
-    LLVMValueRef x = LLVMGetOperand(v, 0);
-    const dx_type from = opjit_dx_type(f, LLVMTypeOf(x));
-    const uint32_t size = size_of(from.bits);
-    int64_t lane;
-    if (!f->wide && opjit_dx_class(f, from) == DX_MASK && opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane)) {
-        opjit_dx_narrow_extract(f, v, (uint32_t)lane);
-        return;
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    const uint32_t size = size_of(t.bits);
+    if (!f->wide && opjit_dx_class(f, t) == DX_MASK)
+        return opjit_dx_narrow_lane(f, v, lane);
+    if (opjit_dx_class(f, t) != DX_VEC || lane >= t.lanes) {
+        opjit_dx_refuse(f, "extraction");
+        return 0;
     }
-    if (opjit_dx_class(f, from) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane)) {
+    dx_reg a = opjit_dx_use(f, v);
+    const uint32_t part = lane << size >> 4, within = lane & ((16u >> size) - 1);
+    if (part > 0) {
+        const dx_reg high = opjit_dx_new(f, DX_VEC);
+        opjit_dx_vector(f, f->wide ? DX_F_HIGH128 : DX_F_VHIGH128, dx_width(t), high, 0, a)->imm = part;
+        a = high;
+    }
+    if (t.kind == DX_T_FLOAT) {
+        if (within == 0)
+            return a;
+        const dx_reg moved = opjit_dx_new(f, DX_VEC); /* to lane 0 */
+        opjit_dx_vector(f, DX_F_LANES, 16, moved, 0, a)->imm = size == 2 ? within : 0xe;
+        return moved;
+    }
+    const dx_reg dst = opjit_dx_new(f, DX_INT);
+    if (within == 0)
+        opjit_dx_vector(f, size == 3 ? DX_F_FROMQ : DX_F_FROMD, 16, dst, 0, a);
+    else
+        opjit_dx_vector(f, extracts[size], 16, dst, 0, a)->imm = within;
+    return dst;
+}
+
+static void extract(dx_func *f, LLVMValueRef v)
+{
+    LLVMValueRef x = LLVMGetOperand(v, 0);
+    int64_t lane;
+    if (!opjit_dx_constant(f, LLVMGetOperand(v, 1), &lane) || lane < 0) {
         opjit_dx_refuse(f, "extraction");
         return;
     }
-    dx_reg a = opjit_dx_use(f, x);
-    const uint32_t part = (uint32_t)lane << size >> 4, within = (uint32_t)lane & ((16u >> size) - 1);
-    if (part > 0) {
-        const dx_reg high = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, f->wide ? DX_F_HIGH128 : DX_F_VHIGH128, dx_width(from), high, 0, a)->imm = part;
-        a = high;
-    }
-    if (from.kind == DX_T_FLOAT) {
-        if (within > 0) { /* to lane 0 */
-            const dx_reg moved = opjit_dx_new(f, DX_VEC);
-            dx_op *o = opjit_dx_vector(f, DX_F_LANES, 16, moved, 0, a);
-            o->imm = size == 2 ? within : 0xe;
-            a = moved;
-        }
-        name_value(f, v, a);
-    } else if (within == 0) {
-        opjit_dx_vector(f, size == 3 ? DX_F_FROMQ : DX_F_FROMD, 16, opjit_dx_result(f, v), 0, a);
-    } else {
-        opjit_dx_vector(f, extracts[size], 16, opjit_dx_result(f, v), 0, a)->imm = within;
-    }
+    const dx_reg e = LLVMIsAInstruction(x) && opjit_dx_is_late(f, x) ? opjit_dx_late_lane(f, x, (uint32_t)lane)
+                                                                     : opjit_dx_lane(f, x, (uint32_t)lane);
+    name_value(f, v, e);
 }
 
 static void extract_value(dx_func *f, LLVMValueRef v)

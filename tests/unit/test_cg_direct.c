@@ -246,6 +246,35 @@ START_TEST(choice)
 }
 END_TEST
 
+/* Lanes of a vector that is wider than any register: nothing else of it is needed. */
+START_TEST(late_lanes)
+{
+    const rt_target host = target;
+    const int32_t in[8] = { 1, -1, 0, -7, 5, INT32_MIN, -2, 9 };
+    int64_t out[8];
+    char text[4096];
+    int n = snprintf(text, sizeof text,
+                     "%s  %%x = load <8 x i32>, ptr %%a, align 4\n  %%k = icmp slt <8 x i32> %%x, zeroinitializer\n"
+                     "  %%i = insertelement <8 x i64> poison, i64 %%end, i32 0\n"
+                     "  %%s = shufflevector <8 x i64> %%i, <8 x i64> poison, <8 x i32> zeroinitializer\n"
+                     "  %%w = sext <8 x i32> %%x to <8 x i64>\n  %%m = mul <8 x i64> %%w, %%s\n"
+                     "  %%p = add <8 x i64> %%m, <i64 0, i64 2, i64 4, i64 6, i64 8, i64 10, i64 12, i64 14>\n"
+                     "  %%o = select <8 x i1> %%k, <8 x i64> %%p, <8 x i64> %%s\n",
+                     HEAD);
+    for (int i = 0; i < 8; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "  %%e%d = extractelement <8 x i64> %%o, i32 %d\n  %%q%d = getelementptr i64, ptr %%b, i64 %d\n"
+                      "  store i64 %%e%d, ptr %%q%d, align 8\n",
+                      i, i, i, i, i, i);
+    snprintf(text + n, sizeof text - (size_t)n, "  ret void\n}\n");
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v3", &target, NULL), OPJIT_OK);
+    run(text, (void *)in, out, 0, 3);
+    target = host;
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(out[i], in[i] < 0 ? (int64_t)in[i] * 3 + 2 * i : 3);
+}
+END_TEST
+
 START_TEST(same_bytes)
 {
     static char text[TEXT];
@@ -313,6 +342,7 @@ int main(void)
     tcase_add_test(tcase, results);
     tcase_add_test(tcase, constant_of_a_way);
     tcase_add_test(tcase, choice);
+    tcase_add_test(tcase, late_lanes);
     tcase_add_test(tcase, same_bytes);
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, layout);
