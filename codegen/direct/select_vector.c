@@ -252,6 +252,15 @@ static void pairs(dx_func *f, LLVMValueRef v, dx_type t)
     opjit_dx_vector(f, DX_F_PMADDWD, dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
+/* Nothing is contracted here, with or without it. */
+static void fence(dx_func *f, LLVMValueRef v)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    dx_value *value = opjit_dx_enter(f, v);
+    value->how = DX_V_REG;
+    value->reg = a;
+}
+
 static bool begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
@@ -266,6 +275,8 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
         opjit_dx_refuse(f, "arithmetic on halves");
     if (begins(name, "convert.from.fp16.f32") || begins(name, "convert.to.fp16.f32"))
         opjit_dx_half(f, v, t);
+    else if (begins(name, "arithmetic.fence."))
+        fence(f, v);
     else if (begins(name, "sqrt."))
         unary(f, v, t, DX_F_SQRTPS, 0);
     else if (begins(name, "floor."))
@@ -305,5 +316,5 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
     else if (begins(name, "x86.avx512.vpdpbusd."))
         dot4(f, v, t);
     else
-        opjit_dx_refuse(f, "intrinsic");
+        opjit_dx_refuse(f, name); /* which lives as long as the module */
 }
