@@ -432,8 +432,8 @@ LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Every step-th element, as many as a part has lanes, of memory that the parts hold from starts[i] on, in order. */
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
-/* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
-void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
+/* The squares of count x count lanes that count vectors have side by side, each transposed. */
+void opjit_cg_transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* As many vectors as each has lanes: lane j of v[i] changes places with lane i of v[j]. */
 void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v);
 /* short_halves.c */

@@ -126,12 +126,38 @@ static void upper_half(dx_func *f, LLVMValueRef v, LLVMValueRef x, dx_type from)
     opjit_dx_vector(f, form, wide ? 64 : 32, opjit_dx_result(f, v), 0, a)->imm = 1;
 }
 
+/* The upper half is read from memory if it was loaded just before, and for this alone. */
 static void join(dx_func *f, LLVMValueRef v, dx_type t)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const bool wide = dx_bytes(t) == 64;
+    const dx_op *before = f->op_count > 0 ? &f->ops[f->op_count - 1] : &f->no_op;
+    const bool loaded = before->kind == DX_VECTOR && before->form == DX_F_LOAD && before->dst == b && !before->mask &&
+                        opjit_dx_used_once(LLVMGetOperand(v, 1));
+    const uint32_t mem = loaded ? before->mem : 0;
     const dx_form_name form = wide ? DX_F_PUTHIGH256 : f->wide ? DX_F_PUTHIGH128 : DX_F_VPUTHIGH128;
-    opjit_dx_vector(f, form, wide ? 64 : 32, opjit_dx_result(f, v), a, b)->imm = 1;
+    dx_op *o = opjit_dx_vector(f, form, wide ? 64 : 32, opjit_dx_result(f, v), a, loaded ? 0 : b);
+    o->imm = 1;
+    o->mem = mem;
+}
+
+/* The lower or upper halves of each 16 bytes of both, in turns. */
+static bool is_unpack(const places *p, uint32_t each, bool high)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        const uint32_t place = i / each * each + (high ? each / 2 : 0) + i % each / 2 + (i % 2 ? p->lanes : 0);
+        if (p->at[i] >= 0 && p->at[i] != (int32_t)place)
+            return false;
+    }
+    return p->count == p->lanes && p->count >= each;
+}
+
+static void unpack(dx_func *f, LLVMValueRef v, dx_type t, bool high)
+{
+    static const dx_form_name forms[2][4] = { { DX_F_UNPACKLB, DX_F_UNPACKLW, DX_F_UNPACKLD, DX_F_UNPACKLQ },
+                                              { DX_F_UNPACKHB, DX_F_UNPACKHW, DX_F_UNPACKHD, DX_F_UNPACKHQ } };
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    opjit_dx_vector(f, forms[high][size_of(t.bits)], dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
 static void shuffle(dx_func *f, LLVMValueRef v)
@@ -159,6 +185,10 @@ static void shuffle(dx_func *f, LLVMValueRef v)
         upper_half(f, v, LLVMGetOperand(v, 0), from);
     else if (p.count == 2 * p.lanes && bytes >= 32 && is_run(&p, 0, 0, p.count))
         join(f, v, t);
+    else if (bytes >= 16 && is_unpack(&p, 128 / t.bits, false))
+        unpack(f, v, t, false);
+    else if (bytes >= 16 && is_unpack(&p, 128 / t.bits, true))
+        unpack(f, v, t, true);
     else
         permute(f, v, &p, t, from);
 }

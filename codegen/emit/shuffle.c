@@ -62,8 +62,7 @@ static LLVMValueRef interleave(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint3
     return opjit_cg_shuffle(f, a, b, places, lanes);
 }
 
-/* The squares of count x count lanes that count vectors have side by side, each transposed. */
-static void transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
+void opjit_cg_transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
 {
     LLVMValueRef next[CG_MAX_LANES];
     for (uint32_t stage = 1; stage < count; stage *= 2) {
@@ -72,25 +71,6 @@ static void transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
         for (uint32_t i = 0; i < count; i++)
             v[i] = next[i];
     }
-}
-
-void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out)
-{
-    const uint32_t rows = opjit_cg_lanes(v[0]), native = f->target->vector_bytes * 8 / opjit_cg_bits(v[0]);
-    const uint32_t wide = lanes < native ? lanes : native;
-    LLVMValueRef done[CG_MAX_LANES], parts[CG_MAX_LANES], square[CG_MAX_LANES];
-    for (uint32_t at = 0; at < lanes; at += wide) {
-        for (uint32_t i = 0; i < rows; i++) {
-            for (uint32_t k = 0; k < wide / rows; k++)
-                parts[k] = v[at + k * rows + i];
-            square[i] = opjit_cg_join(f, parts, wide / rows);
-        }
-        transpose_squares(f, square, rows);
-        for (uint32_t i = 0; i < rows; i++)
-            done[i * (lanes / wide) + at / wide] = square[i];
-    }
-    for (uint32_t i = 0; i < rows; i++)
-        out[i] = opjit_cg_join(f, done + i * (lanes / wide), lanes / wide);
 }
 
 /* From blocks of `size` lanes of a and b: those of even number, or of odd number. */
@@ -133,7 +113,7 @@ void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v)
     const uint32_t lanes = opjit_cg_lanes(v[0]), unit = 128 / opjit_cg_bits(v[0]);
     const uint32_t size = unit < lanes ? unit : lanes;
     for (uint32_t i = 0; i < lanes; i += size)
-        transpose_squares(f, v + i, size);
+        opjit_cg_transpose_squares(f, v + i, size);
     for (uint32_t i = 0; i < size; i++)
         transpose_blocks(f, v + i, size, size);
 }

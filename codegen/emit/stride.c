@@ -89,21 +89,50 @@ bool opjit_cg_is_transposed(const cg_func *f, ir_ref load)
            opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
 }
 
+/* Vectors of `part` rows each, joined: number k is of lane number k * part. */
+static LLVMValueRef load_joined(cg_func *f, const cg_access *a, LLVMValueRef first, int64_t by_lane, uint32_t part,
+                                int64_t place, uint32_t count)
+{
+    LLVMValueRef halves[2];
+    if (count == 1) {
+        LLVMValueRef p =
+            opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), first, opjit_cg_number(f, 64, 1, (uint64_t)place));
+        return opjit_cg_load_element(f, a, p, part, a->bits / 8);
+    }
+    halves[0] = load_joined(f, a, first, by_lane, part, place, count / 2);
+    halves[1] = load_joined(f, a, first, by_lane, part, place + count / 2 * part * by_lane, count / 2);
+    return opjit_cg_join(f, halves, 2);
+}
+
+/* Elements of `part` rows, from `row` on, for all lanes: a vector per row.  Each part is loaded just before it is
+ * joined to another one, so that no registers wait for others. */
+static void load_rows(cg_func *f, const cg_access *a, LLVMValueRef first, uint32_t row, int64_t by_lane, uint32_t part,
+                      LLVMValueRef *out)
+{
+    const uint32_t lanes = f->piece->lanes, native = f->target->vector_bytes * 8 / a->bits;
+    const uint32_t wide = lanes < native ? lanes : native, vectors = lanes / wide;
+    LLVMValueRef done[CG_MAX_LANES], square[CG_MAX_LANES];
+    for (uint32_t at = 0; at < vectors; at++) {
+        for (uint32_t i = 0; i < part; i++)
+            square[i] =
+                load_joined(f, a, first, by_lane, part, (int64_t)(at * wide + i) * by_lane + row, wide / part);
+        opjit_cg_transpose_squares(f, square, part);
+        for (uint32_t i = 0; i < part; i++)
+            done[i * vectors + at] = square[i];
+    }
+    for (uint32_t i = 0; i < part; i++)
+        out[i] = opjit_cg_join(f, done + i * vectors, vectors);
+}
+
 /* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
 void opjit_cg_transpose_load(cg_func *f, ir_ref load, LLVMValueRef *out)
 {
     const cg_access a = opjit_cg_access_of(f, load);
     const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
-    LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
-    LLVMValueRef first = opjit_cg_lane0(f, &a), v[CG_MAX_LANES];
+    const LLVMValueRef first = opjit_cg_lane0(f, &a);
     int64_t by_lane;
     opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane);
     for (uint32_t r = 0; r < rows; r += part) {
-        for (uint32_t i = 0; i < f->piece->lanes; i++) {
-            const int64_t at = (int64_t)i * by_lane * f->loops[f->piece->vec].step + r;
-            LLVMValueRef p = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)at));
-            v[i] = opjit_cg_load_element(f, &a, p, part, a.bits / 8);
-        }
-        opjit_cg_transpose(f, v, f->piece->lanes, out + r);
+        load_rows(f, &a, first, r, by_lane * f->loops[f->piece->vec].step, part, out + r);
     }
 }
