@@ -93,6 +93,23 @@ static LLVMValueRef in_turn(cg_func *f, LLVMValueRef *parts, uint32_t count, uin
     return v;
 }
 
+/* What the parts' lanes are in turn, as vectors as long as a part. */
+static void take_turns(cg_func *f, LLVMValueRef *parts, uint32_t count, LLVMValueRef *out)
+{
+    if (count == 4) { /* twice two by two, which takes fewer shuffles */
+        LLVMValueRef even[2], odd[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            even[k] = in_turn(f, (LLVMValueRef[]){ parts[0], parts[2] }, 2, k);
+            odd[k] = in_turn(f, (LLVMValueRef[]){ parts[1], parts[3] }, 2, k);
+        }
+        for (uint32_t k = 0; k < count; k++)
+            out[k] = in_turn(f, (LLVMValueRef[]){ even[k / 2], odd[k / 2] }, 2, k % 2);
+        return;
+    }
+    for (uint32_t k = 0; k < count; k++)
+        out[k] = in_turn(f, parts, count, k);
+}
+
 /* The row's elements for as many iterations of the stage as the piece has lanes. */
 static void put_vectors(const cg_pieces *p)
 {
@@ -101,7 +118,7 @@ static void put_vectors(const cg_pieces *p)
     const uint32_t count = (uint32_t)is->most, lanes = f->piece->lanes;
     const cg_access a = opjit_cg_access_of(f, is->body);
     LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
-    LLVMValueRef parts[CG_INTERLEAVE_MOST], to = NULL;
+    LLVMValueRef parts[CG_INTERLEAVE_MOST], turns[CG_INTERLEAVE_MOST], to = NULL;
     cg_loop *loop = &f->loops[f->loop_count - 1];
     f->vectors = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -115,8 +132,9 @@ static void put_vectors(const cg_pieces *p)
         opjit_cg_scope_pop(f);
         cg_piece_end(f);
     }
+    take_turns(f, parts, count, turns);
     for (uint32_t i = 0; i < count; i++)
-        opjit_cg_store_vector(f, in_turn(f, parts, count, i),
+        opjit_cg_store_vector(f, turns[i],
                               opjit_cg_offset(f, element, to, cg_number(f, (int64_t)i * lanes)), a.bits / 8, false);
 }
 
