@@ -15,6 +15,8 @@ enum {
     TRANSPOSE_ROWS = 16,   /* rows per block there, or fewer; a band has at least as many, if possible */
     TRANSPOSE_BYTES = 512, /* of output: shorter tiles don't pay */
     LEAST_COLUMNS = 4,     /* the narrowest tile */
+    NEAR_STEP = 4,         /* elements from column to column: those of a few rows share each line */
+    NEAR_BYTES = 16384,    /* of output per tile of such rows */
     WAYS = 8,              /* lines at one set of the first cache, on most machines */
     WAY = 4096,            /* bytes from one line of a set to the next */
     WORTH_BYTES = 4096,    /* of output: less stays in the cache in any order */
@@ -48,12 +50,23 @@ static int64_t line_elements(const nest *n)
     return IR_LINE / opjit_ir_type_size(n->f->tensors[nest_output(n)].type);
 }
 
+/* Whether columns of all inputs are so near to each other that a tile may be long: what it reads is one piece. */
+static bool is_near(const nest *n)
+{
+    for (uint32_t i = 0; i < n->load_count; i++)
+        if (nest_stride(n, ir_at(n->f, n->loads[i])->ref, n->order[n->count - 1]) > NEAR_STEP)
+            return false;
+    return true;
+}
+
 /* The length of a tile in elements of output: at most a line, and no more lines of any input than the cache holds,
  * which are few if their distance is a large power of two. */
 static int64_t tile_length(const nest *n)
 {
     const int64_t line = line_elements(n);
     int64_t length = line > WAYS ? line : WAYS;
+    if (is_near(n))
+        return NEAR_BYTES / IR_LINE * line;
     for (uint32_t i = 0; i < n->load_count && !n->plain; i++) {
         const uint32_t t = ir_at(n->f, n->loads[i])->ref;
         const uint64_t pitch = nest_stride(n, t, n->order[n->count - 1]) * (uint64_t)(IR_LINE / line);

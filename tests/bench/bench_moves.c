@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_moves.c - operators that move elements and compute nothing: transposed inputs, reversed and strided windows,
- * blocks.  Against memcpy of as many bytes, and a hand-written transposition.  The diagonals are in bench_layouts.c. */
+ * blocks.  Against memcpy of as many bytes, and a hand-written transposition.
+ * OPJIT_BENCH_TARGET=cpu:x86-64-v3: code for AVX2.  The diagonals are in bench_layouts.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,47 @@ static const move moves[] = {
       COPY,
       0 },
     { "channels first f32 3 x 224 x 224", IDENTITY, F32, { 1, 3, 224, 224 }, { 0 }, { 0, 1, 672, 3 }, { 0 }, COPY, 0 },
+    { "across f32 1000 x 1000", IDENTITY, F32, { 1, 1, 1000, 1000 }, ACROSS(1000), COPY, 0 },
+    { "across f16 1000 x 1000", IDENTITY, F16, { 1, 1, 1000, 1000 }, ACROSS(1000), COPY, 0 },
+    { "across u8 1000 x 1000", IDENTITY, U8, { 1, 1, 1000, 1000 }, ACROSS(1000), COPY, 0 },
+    { "across f64 500 x 500", IDENTITY, F64, { 1, 1, 500, 500 }, ACROSS(500), COPY, 0 },
+    { "heads f32 12 x 512 x 64", IDENTITY, F32, { 1, 12, 512, 64 }, { 0 }, { 0, 64, 768, 1 }, { 0 }, COPY, 0 },
+    { "heads f16 12 x 512 x 64", IDENTITY, F16, { 1, 12, 512, 64 }, { 0 }, { 0, 64, 768, 1 }, { 0 }, COPY, 0 },
+    { "keys f32 12 x 64 x 512", IDENTITY, F32, { 1, 12, 64, 512 }, { 0 }, { 0, 64, 1, 768 }, { 0 }, COPY, 0 },
+    { "keys f16 12 x 64 x 512", IDENTITY, F16, { 1, 12, 64, 512 }, { 0 }, { 0, 64, 1, 768 }, { 0 }, COPY, 0 },
+    { "channels last f32 256 x 14 x 14", IDENTITY, F32, { 1, 14, 14, 256 }, { 0 }, { 0, 14, 1, 196 }, { 0 }, COPY, 0 },
+    { "channels last u8 256 x 28 x 28", IDENTITY, U8, { 1, 28, 28, 256 }, { 0 }, { 0, 28, 1, 784 }, { 0 }, COPY, 0 },
+    { "channels first f32 256 x 14 x 14",
+      IDENTITY,
+      F32,
+      { 1, 256, 14, 14 },
+      { 0 },
+      { 0, 1, 3584, 256 },
+      { 0 },
+      COPY,
+      0 },
+    { "channels first f32 64 x 56 x 56", IDENTITY, F32, { 1, 64, 56, 56 }, { 0 }, { 0, 1, 3584, 64 }, { 0 }, COPY, 0 },
+    { "channels first u8 256 x 28 x 28",
+      IDENTITY,
+      U8,
+      { 1, 256, 28, 28 },
+      { 0 },
+      { 0, 1, 7168, 256 },
+      { 0 },
+      COPY,
+      0 },
+    { "channels first u8 3 x 224 x 224", IDENTITY, U8, { 1, 3, 224, 224 }, { 0 }, { 0, 1, 672, 3 }, { 0 }, COPY, 0 },
+    { "channels first u8 4 x 224 x 224", IDENTITY, U8, { 1, 4, 224, 224 }, { 0 }, { 0, 1, 896, 4 }, { 0 }, COPY, 0 },
+    { "channels first f32 4 x 224 x 224", IDENTITY, F32, { 1, 4, 224, 224 }, { 0 }, { 0, 1, 896, 4 }, { 0 }, COPY, 0 },
+    { "channels last f32 4 x 224 x 224",
+      IDENTITY,
+      F32,
+      { 1, 224, 224, 4 },
+      { 0 },
+      { 0, 224, 1, 50176 },
+      { 0 },
+      COPY,
+      0 },
     { "reversed f32 512 x 512", SLICE1, F32, { 1, 1, 512, 512 }, STEPS(1, 1, 1, -1), COPY, 0 },
     { "reversed u8 512 x 512", SLICE1, U8, { 1, 1, 512, 512 }, STEPS(1, 1, 1, -1), COPY, 0 },
     { "every 2nd f32 512 x 512", SLICE1, F32, { 1, 1, 512, 512 }, STEPS(1, 1, 1, 2), COPY, 0 },
@@ -240,21 +282,17 @@ static bool run_move(report *r, opjit_context *context, const move *m, const cha
 int main(int argc, char **argv)
 {
     opjit_context *context;
-    opjit_error error;
     report r;
     bool ok = true;
-    const int status = report_options(&r, argc, argv);
+    const int status = report_open(&r, "moves", argc, argv, &context);
 
-    if (status != 0)
+    if (context == NULL)
         return status;
-    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
-        return !subject_complain("context", &error);
     char *const in = measure_buffer(LARGEST), *const out = measure_buffer(LARGEST);
     if (in == NULL || out == NULL) {
         fprintf(stderr, "out of memory\n");
         return 1;
     }
-    report_begin(&r, "moves", opjit_context_target(context));
     for (size_t i = 0; ok && i < sizeof moves / sizeof *moves; i++)
         ok = run_move(&r, context, &moves[i], in, out);
     measure_buffer_free(in, LARGEST);
