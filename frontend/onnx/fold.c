@@ -5,7 +5,8 @@
 
 enum {
     FOLDED_MOST = 1 << 18, /* elements of results */
-    PRODUCT_MOST = 1 << 12 /* elements that a product or convolution reads */
+    PRODUCT_MOST = 1 << 12, /* elements that a product or convolution reads */
+    DEQUANTIZED_MOST = 64 /* elements that DequantizeLinear makes */
 };
 
 /* Makes constants of what the node made in the graph. */
@@ -49,10 +50,12 @@ static bool is_product(const onnx_row *row)
 }
 
 /* Whether the results are few enough to be computed here.  A kernel computes the others once, from its constants, and
- * faster than the interpreter does each time that the model is read. */
+ * faster than the interpreter does each time that the model is read.  Dequantized weights are mostly read by operators
+ * that take the integers instead, and are then computed by nobody. */
 static bool is_small(const onnx_call *c)
 {
     uint64_t total = 0, read = 0;
+    const uint64_t most = c->row->make == opjit_onnx_dequantize ? DEQUANTIZED_MOST : FOLDED_MOST;
     for (uint32_t i = 0; i < c->input_count && is_product(c->row); i++) {
         const uint64_t count = c->inputs[i] == NULL ? 0 : opjit_onnx_elements_of(c->inputs[i]);
         if (count > PRODUCT_MOST || (read += count) > PRODUCT_MOST)
@@ -60,7 +63,7 @@ static bool is_small(const onnx_call *c)
     }
     for (uint32_t i = 0; i < c->output_count; i++) {
         const uint64_t count = c->outputs[i].type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(&c->outputs[i]);
-        if (count > FOLDED_MOST || (total += count) > FOLDED_MOST)
+        if (count > most || (total += count) > most)
             return false;
     }
     return true;

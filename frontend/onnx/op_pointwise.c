@@ -290,14 +290,13 @@ opjit_status opjit_onnx_where(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, y, c->inputs[1]->type, most_dimensions(c));
 }
 
-/* Bounds are attributes up to opset 10, inputs from 11 on: numbers or tensors. */
-opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
+/* Attributes up to opset 10, inputs from 11 on: numbers or tensors. */
+bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2])
 {
-    TRY(opjit_onnx_need(m, c, 1));
-    const onnx_value *const x = c->inputs[0];
-    opjit_tensor y = onnx_tensor_of(m, c, 0);
-    double bounds[2] = { -INFINITY, INFINITY };
-    bool numbers = x->type == ONNX_FLOAT || x->type == ONNX_FLOAT16; /* which a float holds */
+    const int32_t type = c->inputs[0]->type;
+    bool numbers = type == ONNX_FLOAT || type == ONNX_FLOAT16; /* which a float holds */
+    bounds[0] = -INFINITY;
+    bounds[1] = INFINITY;
     for (uint32_t i = 0; i < 2; i++) {
         const onnx_attribute *const a = opjit_onnx_attribute(m, c, i == 0 ? "min" : "max");
         onnx_value *const v = onnx_input(c, 1 + i);
@@ -306,13 +305,25 @@ opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
         if (a != NULL) {
             bounds[i] = a->f;
         } else if (v != NULL && onnx_is_constant(v)) {
-            TRY(opjit_onnx_input_floats(m, c, 1 + i, &values, &count));
+            if (opjit_onnx_input_floats(m, c, 1 + i, &values, &count) != OPJIT_OK)
+                return false;
             bounds[i] = count == 1 ? values[0] : bounds[i];
         } else if (v != NULL) {
             numbers = false;
         }
     }
-    if (numbers && bounds[0] <= bounds[1]) {
+    return numbers && bounds[0] <= bounds[1];
+}
+
+opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
+{
+    double bounds[2];
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    opjit_tensor y = onnx_tensor_of(m, c, 0);
+    const bool numbers = opjit_onnx_clip_bounds(m, c, bounds);
+    TRY(opjit_onnx_status(m));
+    if (numbers) {
         y = opjit_graph_clip(m->graph, y, (float)bounds[0], (float)bounds[1]);
     } else {
         if (onnx_input(c, 1) != NULL)
@@ -320,7 +331,8 @@ opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
         if (onnx_input(c, 2) != NULL)
             y = opjit_graph_min(m->graph, y, onnx_tensor_of(m, c, 2));
     }
-    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+    TRY(opjit_onnx_give(m, c, 0, y, x->type, x->rank));
+    return opjit_onnx_remember(m, c);
 }
 
 /* --- types -------------------------------------------------------------------------------------------------------- */

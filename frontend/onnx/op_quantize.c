@@ -91,11 +91,24 @@ static bool take_quantized(onnx_import *m, const onnx_value *v, uint32_t axis, o
     return true;
 }
 
-/* Whether the zero point is the least of UINT8, so that Relu before it says nothing. */
-static bool is_least(onnx_import *m, onnx_value *zero)
+/* What a clip reads whose bounds become the least and the greatest number by the scale and zero point, so that it says
+ * nothing; else the value itself. */
+static const onnx_value *skip_clip(onnx_import *m, const onnx_value *x, onnx_value *scale, onnx_value *zero)
 {
-    const uint8_t *const data = opjit_onnx_elements_of(zero) == 1 ? opjit_onnx_data(m, zero) : NULL;
-    return data != NULL && *data == 0;
+    const onnx_call *const relu = onnx_maker(m, x, opjit_onnx_unary);
+    const onnx_call *const by = relu != NULL ? relu : onnx_maker(m, x, opjit_onnx_clip);
+    double bounds[2] = { 0, INFINITY };
+    if (by == NULL || x->readers != 1 || scale->type != ONNX_FLOAT || opjit_onnx_elements_of(zero) != 1)
+        return x;
+    const float *const step = opjit_onnx_data(m, scale);
+    const void *const from = opjit_onnx_data(m, zero);
+    if (step == NULL || from == NULL || (relu == NULL && !opjit_onnx_clip_bounds(m, by, bounds)))
+        return x;
+    const bool is_signed = zero->type == ONNX_INT8;
+    const double at = is_signed ? *(const int8_t *)from : *(const uint8_t *)from, least = is_signed ? -128 : 0;
+    return rint(bounds[0] / (double)*step) + at <= least && rint(bounds[1] / (double)*step) + at >= least + 255
+               ? by->inputs[0]
+               : x;
 }
 
 /* Whether the bias is INT32 at the scale of the sums that it is added to, from 0. */
@@ -117,7 +130,7 @@ static bool is_bias(onnx_import *m, const onnx_call *bias, onnx_value *x_scale, 
 }
 
 /* QuantizeLinear of a convolution, product or sum of what is dequantized is the operator of quantized tensors, which is
- * exact.  Not of INT8: ONNX Runtime has those as floats, too, on x86.  *done: it is made. */
+ * exact.  *done: it is made. */
 static opjit_status quantize_product(onnx_import *m, onnx_call *c, bool *done)
 {
     static const struct {
@@ -132,11 +145,9 @@ static opjit_status quantize_product(onnx_import *m, onnx_call *c, bool *done)
     onnx_value *const zero = onnx_input(c, 2);
     onnx_value values[9] = { { 0 } };
     onnx_value *inputs[9] = { &values[0], &values[1], &values[2], &values[3], &values[4], &values[5] };
-    if (zero == NULL || zero->type != ONNX_UINT8 || opjit_onnx_elements_of(c->inputs[1]) != 1)
+    if (!is_byte(zero) || opjit_onnx_elements_of(c->inputs[1]) != 1)
         return OPJIT_OK;
-    const onnx_call *const relu = x->readers == 1 ? onnx_maker(m, x, opjit_onnx_unary) : NULL;
-    if (relu != NULL && is_least(m, zero))
-        x = relu->inputs[0];
+    x = skip_clip(m, x, c->inputs[1], zero);
     for (uint32_t i = 0; i < sizeof forms / sizeof *forms && x->readers == 1; i++) {
         const onnx_call *const by = onnx_maker(m, x, forms[i].of);
         if (by == NULL)
@@ -144,11 +155,11 @@ static opjit_status quantize_product(onnx_import *m, onnx_call *c, bool *done)
         const bool conv = forms[i].of == opjit_onnx_conv, sum = forms[i].of == opjit_onnx_binary;
         const uint32_t rows = conv || opjit_onnx_int(m, by, "transB", 0) != 0 ? 0 : 1; /* of the filter or factor */
         const onnx_call *const bias = onnx_maker(m, onnx_input(by, 2), opjit_onnx_dequantize);
-        if (!take_quantized(m, by->inputs[0], UINT32_MAX, &values[0]) || values[0].type != ONNX_UINT8 ||
+        if (!take_quantized(m, by->inputs[0], UINT32_MAX, &values[0]) ||
             !take_quantized(m, by->inputs[1], sum ? UINT32_MAX : rows, &values[3]) ||
             (onnx_input(by, 2) != NULL && bias == NULL) ||
             (bias != NULL && !is_bias(m, bias, &values[1], &values[4])) ||
-            (!conv && !sum && by->inputs[1]->rank != 2) || (sum && values[3].type != ONNX_UINT8) ||
+            (!conv && !sum && by->inputs[1]->rank != 2) ||
             opjit_onnx_float(m, by, "alpha", 1) != 1 || opjit_onnx_float(m, by, "beta", 1) != 1)
             return OPJIT_OK;
         if (bias != NULL) {

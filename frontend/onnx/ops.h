@@ -13,6 +13,9 @@
 
 /* Output 0 becomes what attribute `activation` makes of it; numbers: its parameters, in ONNX's order. */
 opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers);
+/* The bounds of a Clip that are known, infinite ones where it has none.  False: others are not, or no float holds them, or
+ * the least is above the greatest. */
+bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]);
 /* A permutation of the tensor's dimensions. */
 opjit_tensor opjit_onnx_transpose_tensor(onnx_import *m, opjit_tensor x, uint32_t rank, const uint32_t *axes);
 /* op_rotary.c: rows of a table of cosines or sines that an input is, {batch or 1, rows, 1, half}: those at the
