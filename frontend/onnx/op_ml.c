@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_ml.c - operators of ai.onnx.ml: numbers scaled, replaced and picked before a model, and linear models. */
+/* op_ml.c - operators of ai.onnx.ml: numbers scaled, replaced and picked before a model, linear models, and
+ * support vectors. */
 #include "frontend/onnx/ops.h"
 
-/* The input as {rows, columns}: a vector is one row. */
-static opjit_status read_rows(onnx_import *m, const onnx_call *c, uint64_t sizes[2])
+opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2])
 {
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
@@ -71,7 +71,7 @@ static opjit_status give_like_input(onnx_import *m, onnx_call *c, opjit_tensor y
 opjit_status opjit_onnx_scaler(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2];
-    TRY(read_rows(m, c, sizes));
+    TRY(opjit_onnx_samples(m, c, sizes));
     const opjit_tensor offset = for_columns(m, c, "offset", ONNX_FLOAT, sizes[1], 0),
                        scale = for_columns(m, c, "scale", ONNX_FLOAT, sizes[1], 1);
     const opjit_tensor y = opjit_graph_subtract(m->graph, floats_in(m, c), offset);
@@ -90,7 +90,7 @@ opjit_status opjit_onnx_binarizer(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_imputer(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2];
-    TRY(read_rows(m, c, sizes));
+    TRY(opjit_onnx_samples(m, c, sizes));
     const int32_t type = c->inputs[0]->type;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     opjit_tensor news, missing;
@@ -114,7 +114,7 @@ opjit_status opjit_onnx_imputer(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_normalizer(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2];
-    TRY(read_rows(m, c, sizes));
+    TRY(opjit_onnx_samples(m, c, sizes));
     opjit_graph *const g = m->graph;
     const uint32_t axis = c->inputs[0]->rank - 1;
     const opjit_tensor x = floats_in(m, c);
@@ -131,17 +131,20 @@ opjit_status opjit_onnx_normalizer(onnx_import *m, onnx_call *c)
     return give_like_input(m, c, opjit_graph_divide(g, x, by), ONNX_FLOAT);
 }
 
-/* Columns that input 1 says, which have to be known: others than the input has are refused. */
+/* Columns that input 1 says: known ones that the input has not are refused, of others the nearest one is taken. */
 opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
 {
     int64_t *columns;
-    uint32_t count;
+    uint32_t count = 0;
     uint64_t dims[ONNX_RANK];
     TRY(opjit_onnx_need(m, c, 2));
     const onnx_value *const x = c->inputs[0];
-    TRY(opjit_onnx_input_ints(m, c, 1, &columns, &count));
-    if (x->rank == 0 || count == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u columns of %u dimensions", count, x->rank);
+    if (onnx_is_constant(c->inputs[1]))
+        TRY(opjit_onnx_input_ints(m, c, 1, &columns, &count));
+    const uint64_t picked = opjit_onnx_elements_of(c->inputs[1]);
+    if (x->rank == 0 || picked == 0 || x->dims[x->rank - 1] == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu columns of %u dimensions",
+                                 (unsigned long long)picked, x->rank);
     const uint64_t width = x->dims[x->rank - 1];
     for (uint32_t i = 0; i < count; i++)
         if (columns[i] < 0 || (uint64_t)columns[i] >= width)
@@ -151,8 +154,8 @@ opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
     for (uint32_t d = 0; d + 1 < x->rank; d++)
         dims[d] = x->dims[d];
     const uint32_t rank = x->rank == 1 ? 2 : x->rank;
-    dims[rank - 1] = count;
-    const uint64_t flat[2] = { opjit_onnx_elements_of(x) / width, width }, at[2] = { 1, count };
+    dims[rank - 1] = picked;
+    const uint64_t flat[2] = { opjit_onnx_elements_of(x) / width, width }, at[2] = { 1, picked };
     const opjit_tensor indices = opjit_onnx_reshape(
         m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), c->inputs[1]->type, ONNX_INT64), 2, at);
     const opjit_tensor y =
@@ -162,8 +165,7 @@ opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
 
 /* --- linear models ------------------------------------------------------------------------------------------------ */
 
-/* What attribute post_transform makes of scores {rows, classes}. */
-static opjit_status transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores)
+opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores)
 {
     if (opjit_onnx_text_is(m, c, "post_transform", "NONE", "NONE"))
         return OPJIT_OK;
@@ -171,10 +173,20 @@ static opjit_status transformed(onnx_import *m, const onnx_call *c, opjit_tensor
         *scores = opjit_graph_sigmoid(m->graph, *scores);
         return OPJIT_OK;
     }
-    if (!opjit_onnx_text_is(m, c, "post_transform", "SOFTMAX", "NONE"))
+    if (opjit_onnx_text_is(m, c, "post_transform", "SOFTMAX", "NONE")) {
+        *scores = opjit_graph_softmax(m->graph, *scores, 1);
+        return OPJIT_OK;
+    }
+    if (!opjit_onnx_text_is(m, c, "post_transform", "SOFTMAX_ZERO", "NONE"))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                 "attribute post_transform: NONE, LOGISTIC, SOFTMAX are taken");
-    *scores = opjit_graph_softmax(m->graph, *scores, 1);
+                                 "attribute post_transform: NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO are taken");
+    /* Scores of 0 stay so. */
+    opjit_graph *const g = m->graph;
+    const opjit_tensor none = opjit_onnx_scalar(m, ONNX_FLOAT, 0);
+    const opjit_tensor power =
+        opjit_graph_exp(g, opjit_graph_subtract(g, *scores, opjit_graph_reduce_max(g, *scores, 1)));
+    const opjit_tensor counted = opjit_graph_where(g, opjit_graph_equals(g, *scores, none), none, power);
+    *scores = opjit_graph_divide(g, counted, opjit_graph_reduce_sum(g, counted, 1));
     return OPJIT_OK;
 }
 
@@ -193,12 +205,12 @@ opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2];
     const int64_t targets = opjit_onnx_int(m, c, "targets", 1);
-    TRY(read_rows(m, c, sizes));
+    TRY(opjit_onnx_samples(m, c, sizes));
     if (targets < 1 || targets > ONNX_NUMBERS)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute targets: %lld", (long long)targets);
     opjit_tensor y = linear(m, c, sizes, (uint64_t)targets);
     TRY(opjit_onnx_status(m));
-    TRY(transformed(m, c, &y));
+    TRY(opjit_onnx_transformed(m, c, &y));
     return opjit_onnx_give_as(m, c, 0, y, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], (uint64_t)targets });
 }
 
@@ -206,7 +218,7 @@ opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2];
-    TRY(read_rows(m, c, sizes));
+    TRY(opjit_onnx_samples(m, c, sizes));
     const uint64_t classes = count_of(m, c, "classlabels_ints");
     if (classes < 2 || sizes[1] == 0 || count_of(m, c, "coefficients") / sizes[1] != classes)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
@@ -219,25 +231,86 @@ opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
     const opjit_tensor labels =
         opjit_graph_gather(m->graph, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &classes), best, 0, 1);
     TRY(opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, sizes));
-    TRY(transformed(m, c, &scores));
+    TRY(opjit_onnx_transformed(m, c, &scores));
     return opjit_onnx_give_as(m, c, 1, scores, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], classes });
+}
+
+/* The kernel function of rows and support vectors, {rows, vectors}; kind: where its name is in the list below. */
+static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t sizes[2], uint64_t vectors,
+                              uint32_t kind)
+{
+    enum { LINEAR, POLY, RBF, SIGMOID, AXIS = 2 };
+    static const uint32_t axis = AXIS;
+    opjit_graph *const g = m->graph;
+    const onnx_attribute *const p = opjit_onnx_attribute(m, c, "kernel_params");
+    const bool said = p != NULL && p->floats != NULL && p->count == 3;
+    const float gamma = said ? p->floats[0] : 0, offset = said ? p->floats[1] : 0, degree = said ? p->floats[2] : 0;
+    const uint64_t one[3] = { sizes[0], 1, sizes[1] }, all[3] = { 1, vectors, sizes[1] };
+    const opjit_tensor x = opjit_onnx_reshape(m, floats_in(m, c), 2, sizes);
+    const opjit_tensor v = numbers(m, c, "support_vectors", ONNX_FLOAT, 2, (uint64_t[]){ vectors, sizes[1] });
+    if (kind == RBF) {
+        const opjit_tensor apart =
+            opjit_graph_subtract(g, opjit_onnx_reshape(m, x, 3, one), opjit_onnx_reshape(m, v, 3, all));
+        const opjit_tensor far = opjit_onnx_reshape(
+            m, opjit_graph_reduce(g, apart, DML_REDUCE_FUNCTION_SUM_SQUARE, 1, &axis), 2,
+            (uint64_t[]){ sizes[0], vectors });
+        return opjit_graph_exp(g, opjit_graph_multiply(g, far, opjit_onnx_scalar(m, ONNX_FLOAT, -(double)gamma)));
+    }
+    opjit_tensor y = opjit_graph_matrix_multiply(g, x, v, 0, 1);
+    if (kind == LINEAR)
+        return y;
+    y = opjit_graph_add(g, opjit_graph_multiply(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)gamma)),
+                        opjit_onnx_scalar(m, ONNX_FLOAT, (double)offset));
+    return kind == SIGMOID ? opjit_graph_tanh(g, y)
+                           : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y,
+                                             opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
+}
+
+/* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
+opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
+{
+    static const char *const kinds[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
+    uint64_t sizes[2];
+    uint32_t kind = 0;
+    opjit_graph *const g = m->graph;
+    const int64_t vectors = opjit_onnx_int(m, c, "n_supports", 0);
+    TRY(opjit_onnx_samples(m, c, sizes));
+    while (kind < 4 && !opjit_onnx_text_is(m, c, "kernel_type", kinds[kind], "LINEAR"))
+        kind++;
+    if (kind == 4 || vectors < 0 || vectors > ONNX_NUMBERS)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type or n_supports");
+    const uint64_t row[2] = { 1, vectors == 0 ? sizes[1] : (uint64_t)vectors }, one = 1;
+    const opjit_tensor k = vectors == 0 ? opjit_onnx_reshape(m, floats_in(m, c), 2, sizes)
+                                        : kernel_of(m, c, sizes, (uint64_t)vectors, kind);
+    opjit_tensor y =
+        opjit_graph_matrix_multiply(g, k, numbers(m, c, "coefficients", ONNX_FLOAT, 2, row), 0, 1);
+    y = opjit_graph_add(g, y, numbers(m, c, "rho", ONNX_FLOAT, 1, &one));
+    if (opjit_onnx_int(m, c, "one_class", 0) != 0)
+        y = opjit_graph_where(g, opjit_graph_greater(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, 0)),
+                              opjit_onnx_scalar(m, ONNX_FLOAT, 1), opjit_onnx_scalar(m, ONNX_FLOAT, -1));
+    TRY(opjit_onnx_status(m));
+    TRY(opjit_onnx_transformed(m, c, &y));
+    return opjit_onnx_give_as(m, c, 0, y, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], 1 });
 }
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
 enum { FEW = 1024, FOR_EACH = 64 }; /* elements of a table of labels, and more for each key */
 
-/* Integers for integers: a table from the least key to the greatest one, and what is said for all others. */
+/* Integers or floats for integers: a table from the least key to the greatest one, and what is said for all others. */
 opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_attribute *const keys = opjit_onnx_attribute(m, c, "keys_int64s");
-    const onnx_attribute *const values = opjit_onnx_attribute(m, c, "values_int64s");
+    const onnx_attribute *const ints = opjit_onnx_attribute(m, c, "values_int64s");
+    const onnx_attribute *const values = ints != NULL ? ints : opjit_onnx_attribute(m, c, "values_floats");
+    const int32_t type = ints != NULL ? ONNX_INT64 : ONNX_FLOAT;
     const int64_t otherwise = opjit_onnx_int(m, c, "default_int64", -1);
+    const float other_float = opjit_onnx_float(m, c, "default_float", -0.0f);
     if (c->inputs[0]->type != ONNX_INT64 || keys == NULL || keys->ints == NULL || values == NULL ||
-        values->ints == NULL)
+        (type == ONNX_INT64 ? (void *)values->ints : (void *)values->floats) == NULL)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                 "labels that are no integers, or keys of others, are not taken");
+                                 "keys that are no integers, or texts for them, are not taken");
     if (keys->count != values->count || keys->count == 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u keys, but %u values", keys->count, values->count);
     int64_t least = keys->ints[0], most = keys->ints[0];
@@ -250,13 +323,15 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u keys from %lld to %lld, must be less than %llu apart",
                                  keys->count, (long long)least, (long long)most, (unsigned long long)room);
     const uint64_t size = (uint64_t)most - (uint64_t)least + 3; /* one at each end for all others */
-    int64_t *const table = opjit_onnx_memory(m, size * sizeof *table);
+    const size_t width = type == ONNX_INT64 ? sizeof otherwise : sizeof other_float;
+    uint8_t *const table = opjit_onnx_memory(m, size * width);
     if (table == NULL)
         return m->error->status;
     for (uint64_t i = 0; i < size; i++)
-        table[i] = otherwise;
+        memcpy(table + i * width, type == ONNX_INT64 ? (const void *)&otherwise : &other_float, width);
     for (uint32_t i = keys->count; i-- > 0;)
-        table[(uint64_t)keys->ints[i] - (uint64_t)least + 1] = values->ints[i];
+        memcpy(table + ((uint64_t)keys->ints[i] - (uint64_t)least + 1) * width,
+               type == ONNX_INT64 ? (const void *)&values->ints[i] : &values->floats[i], width);
     opjit_graph *const g = m->graph;
     int64_t *const bounds = opjit_onnx_memory(m, 2 * sizeof *bounds);
     if (bounds == NULL)
@@ -264,7 +339,7 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
     bounds[0] = least;
     bounds[1] = most;
     onnx_value low = { .type = ONNX_INT64, .rank = 1, .dims = { 1 }, .data = bounds };
-    onnx_value all = { .type = ONNX_INT64, .rank = 1, .dims = { size }, .data = table };
+    onnx_value all = { .type = type, .rank = 1, .dims = { size }, .data = table };
     const uint64_t count = opjit_onnx_elements_of(c->inputs[0]);
     const opjit_tensor x = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 1, &count);
     onnx_value high = low;
@@ -273,7 +348,7 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
     const opjit_tensor inside = opjit_graph_min(g, opjit_graph_max(g, x, first), last);
     opjit_tensor at = opjit_graph_add(g, opjit_graph_subtract(g, inside, first), opjit_onnx_scalar(m, ONNX_INT64, 1));
     at = opjit_graph_where(g, opjit_graph_equals(g, inside, x), at, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    return give_like_input(m, c, opjit_graph_gather(g, opjit_onnx_tensor(m, &all), at, 0, 1), ONNX_INT64);
+    return give_like_input(m, c, opjit_graph_gather(g, opjit_onnx_tensor(m, &all), at, 0, 1), type);
 }
 
 /* Columns of 1 where the input is a category. */

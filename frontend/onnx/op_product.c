@@ -63,11 +63,11 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
         const uint64_t rows = opjit_onnx_elements_of(x) / k;
         out->a = opjit_onnx_reshape(m, onnx_tensor_of(m, c, a), 2, (uint64_t[]){ rows, k });
         out->b = onnx_tensor_of(m, c, b);
-        return m->error->status;
+        return opjit_onnx_status(m);
     }
     out->a = factor(m, c, a, true, batch_rank, batch);
     out->b = factor(m, c, b, false, batch_rank, batch);
-    return m->error->status;
+    return opjit_onnx_status(m);
 }
 
 /* The product of integers: every pair of elements, summed. */

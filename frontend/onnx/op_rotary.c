@@ -8,7 +8,8 @@ static opjit_tensor lanes(onnx_import *m, opjit_tensor t, uint32_t first, uint32
     opjit_tensor_type type;
     uint32_t offsets[ONNX_RANK] = { 0 };
     int32_t strides[ONNX_RANK];
-    (void)opjit_graph_get_type(m->graph, t, &type);
+    if (opjit_graph_get_type(m->graph, t, &type) != OPJIT_OK) /* there was an error before */
+        return (opjit_tensor){ 0, 0 };
     for (uint32_t d = 0; d < type.rank; d++)
         strides[d] = 1;
     offsets[type.rank - 1] = first;

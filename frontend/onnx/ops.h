@@ -16,6 +16,10 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
 /* The bounds of a Clip that are known, infinite ones where it has none.  False: others are not, or no float holds them, or
  * the least is above the greatest. */
 bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]);
+/* op_ml.c: the input's rows and columns; a vector is one row. */
+opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2]);
+/* op_ml.c: what attribute post_transform makes of scores {rows, classes}, FLOAT. */
+opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores);
 /* A permutation of the tensor's dimensions. */
 opjit_tensor opjit_onnx_transpose_tensor(onnx_import *m, opjit_tensor x, uint32_t rank, const uint32_t *axes);
 /* op_rotary.c: rows of a table of cosines or sines that an input is, {batch or 1, rows, 1, half}: those at the

@@ -14,6 +14,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import learned
+
 random = np.random.default_rng(1)
 CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference
 
@@ -457,40 +459,8 @@ def wrapped():
              {"p": np.array(pads, "i8")}, off=0)
 
 
-def learned():
-    """Operators of ai.onnx.ml."""
-    x = floats(5, 4)
-    rows = {"x": x}
-
-    def one(name, attributes, inputs=None, outputs=("y",), off=1e-5, constants=None):
-        inputs = inputs or rows
-        case(f"{name} {' '.join(map(str, attributes.values()))[:40]}",
-             [node(name, [*inputs, *(constants or {})], outputs, "ai.onnx.ml", **attributes)], inputs, constants,
-             outputs, off)
-
-    one("Scaler", {"offset": [.5, -1.0, 2.0, 0.0], "scale": [2.0, 3.0, -1.0, .1]})
-    one("Scaler", {"offset": [.5], "scale": [2.0]})
-    one("Scaler", {"offset": [1.0], "scale": [.5]}, {"x": integers(-9, 9, (3, 4))})
-    one("Binarizer", {"threshold": .25}, off=0)
-    for norm in ("MAX", "L1", "L2"):
-        one("Normalizer", {"norm": norm}, {"x": np.concatenate([np.abs(x), np.zeros((1, 4), "f4")])})
-    holes = np.where(x > .3, np.float32(np.nan), x)
-    one("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float("nan")}, {"x": holes},
-        off=0)
-    one("Imputer", {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}, {"x": holes}, off=0)
-    one("Imputer", {"imputed_value_int64s": [7], "replaced_value_int64": 3}, {"x": integers(0, 5, (4, 4))}, off=0)
-    one("ArrayFeatureExtractor", {}, constants={"at": np.int64([[2, 0, 2]])}, off=0)
-    one("ArrayFeatureExtractor", {}, {"x": floats(2, 3, 4)}, constants={"at": np.int64([1])}, off=0)
-    weights, shifts = [float(v) for v in floats(12)], [float(v) for v in floats(3)]
-    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
-        one("LinearRegressor",
-            {"post_transform": transform, "coefficients": weights, "intercepts": shifts, "targets": 3})
-        one("LinearClassifier", {"post_transform": transform, "coefficients": weights, "intercepts": shifts,
-                                 "classlabels_ints": [7, -2, 5]}, outputs=("label", "y"))
-    one("LinearRegressor", {"coefficients": weights[:4]})
-    one("LabelEncoder", {"keys_int64s": [3, -2, 5], "values_int64s": [10, 20, -30], "default_int64": 99},
-        {"x": integers(-4, 7, (3, 5))}, off=0)
-    one("OneHotEncoder", {"cats_int64s": [1, 4, 2]}, {"x": integers(0, 5, (3, 5))}, off=0)
+def learn():
+    learned.learned(case, node, random)
 
 
 def recurrent():
@@ -513,9 +483,10 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
     graph = helper.make_graph(nodes, "made", [value(k, types[k], v.shape) for k, v in inputs.items()],
                               [helper.make_empty_tensor_value_info(o) for o in outputs],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    ml = 5 if nodes[0].op_type == "TreeEnsemble" else 3
     model = helper.make_model(graph,
                               opset_imports=[helper.make_opsetid("", 19), helper.make_opsetid("com.microsoft", 1),
-                                             helper.make_opsetid("ai.onnx.ml", 3)])
+                                             helper.make_opsetid("ai.onnx.ml", ml)])
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
@@ -546,7 +517,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed,
-                 wrapped, selected, learned, embedded, attended, fused, empty, small, recurrent, between):
+                 wrapped, selected, learn, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
