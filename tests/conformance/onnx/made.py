@@ -15,8 +15,10 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import learned
+import placed
 
 random = np.random.default_rng(1)
+NEWER = {"AffineGrid": 20, "TensorScatter": 24}  # opsets that operators came with
 CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference
 
 
@@ -459,8 +461,9 @@ def wrapped():
              {"p": np.array(pads, "i8")}, off=0)
 
 
-def learn():
+def others():
     learned.learned(case, node, random)
+    placed.placed(case, node, random)
 
 
 def recurrent():
@@ -485,7 +488,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
     ml = 5 if nodes[0].op_type == "TreeEnsemble" else 3
     model = helper.make_model(graph,
-                              opset_imports=[helper.make_opsetid("", 19), helper.make_opsetid("com.microsoft", 1),
+                              opset_imports=[helper.make_opsetid("", NEWER.get(nodes[0].op_type, 19)),
+                                             helper.make_opsetid("com.microsoft", 1),
                                              helper.make_opsetid("ai.onnx.ml", ml)])
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
@@ -517,7 +521,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed,
-                 wrapped, selected, learn, embedded, attended, fused, empty, small, recurrent, between):
+                 wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
