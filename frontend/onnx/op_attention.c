@@ -12,8 +12,8 @@ typedef struct attention {
     double scale, softcap;
     bool causal;
     uint64_t window; /* keys that a query sees at most; 0: all */
-    uint64_t past; /* keys that come before the first query's own */
-    bool is_prompt; /* none does */
+    uint64_t past;   /* keys that come before the first query's own */
+    bool is_prompt;  /* none does */
     int32_t type;
 } attention;
 
@@ -45,8 +45,8 @@ static opjit_tensor repeat_heads(onnx_import *m, const attention *a, opjit_tenso
     const uint32_t wide[5] = { (uint32_t)a->batch, (uint32_t)a->kv_heads, (uint32_t)times, (uint32_t)a->keys,
                                (uint32_t)width };
     const uint64_t result[4] = { a->batch, a->heads, a->keys, width };
-    return opjit_onnx_reshape(
-        m, opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, 5, apart), 5, wide), 4, result);
+    return opjit_onnx_reshape(m, opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, 5, apart), 5, wide), 4,
+                              result);
 }
 
 /* Softmax of scale * q * k^T and the masks, times v: {batch, heads, queries, v_width}. */
@@ -104,8 +104,9 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u, %u and %u dimensions, must be 3 or 4", q->rank,
                                  k->rank, v->rank);
     if (onnx_wants(c, 3) || onnx_input(c, 6) != NULL)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "the product of queries and keys as an output, and lengths "
-                                                          "that are known at run time only, are not taken");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "the product of queries and keys as an output, and lengths "
+                                 "that are known at run time only, are not taken");
     if (opjit_onnx_int(m, c, "left_window_size", -1) >= 0 || opjit_onnx_int(m, c, "right_window_size", -1) >= 0)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows of keys are not taken");
     a.type = q->type;
@@ -164,8 +165,7 @@ static opjit_status add_key_mask(onnx_import *m, const onnx_call *c, attention *
     const uint32_t places[4] = { 1, 1, 1, (uint32_t)a->keys };
     opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), 4, dims);
     t = v->rank != 1 ? opjit_onnx_cast(m, t, v->type, ONNX_BOOL)
-                     : opjit_graph_greater(
-                           g, t, opjit_graph_sequence(g, opjit_onnx_dtype(v->type), 4, places, 0, 1));
+                     : opjit_graph_greater(g, t, opjit_graph_sequence(g, opjit_onnx_dtype(v->type), 4, places, 0, 1));
     const double filter = (double)opjit_onnx_float(m, c, "mask_filter_value", -10000);
     t = opjit_graph_where(g, t, opjit_onnx_scalar(m, a->type, 0), opjit_onnx_scalar(m, a->type, filter));
     a->mask = a->mask.index == 0 ? t : opjit_graph_add(g, a->mask, t);
@@ -199,8 +199,8 @@ opjit_status opjit_onnx_multi_head_attention(onnx_import *m, onnx_call *c)
     a.v_width = v->rank == 4 ? v->dims[3] : v->dims[2] / a.heads;
     opjit_tensor parts[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
     for (uint32_t i = 0; i < 3 && onnx_input(c, 3) != NULL && c->inputs[i]->rank == 3; i++)
-        parts[i] = opjit_graph_add(m->graph, parts[i],
-                                   bias_part(m, c, 3, i == 0 ? 0 : i * q->dims[2], c->inputs[i]->dims[2]));
+        parts[i] =
+            opjit_graph_add(m->graph, parts[i], bias_part(m, c, 3, i == 0 ? 0 : i * q->dims[2], c->inputs[i]->dims[2]));
     a.q = split_heads(m, parts[0], a.batch, a.queries, a.heads, a.width);
     a.k = k->rank == 4 ? parts[1] : split_heads(m, parts[1], a.batch, a.keys, a.heads, a.width);
     a.v = v->rank == 4 ? parts[2] : split_heads(m, parts[2], a.batch, a.keys, a.heads, a.v_width);
@@ -247,8 +247,8 @@ static opjit_status add_joint_past(onnx_import *m, onnx_call *c, uint32_t past, 
     opjit_tensor both[2];
     const uint64_t apart[5] = { 1, a->batch, a->heads, a->keys, a->width };
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t begin[5] = { i }, sizes[5] = { 1, (uint32_t)a->batch, (uint32_t)a->heads, (uint32_t)a->past,
-                                                      (uint32_t)a->width };
+        const uint32_t begin[5] = { i },
+                       sizes[5] = { 1, (uint32_t)a->batch, (uint32_t)a->heads, (uint32_t)a->past, (uint32_t)a->width };
         const uint64_t dims[4] = { a->batch, a->heads, a->past, a->width };
         if (a->past != 0) {
             const opjit_tensor pair[2] = {
@@ -363,8 +363,8 @@ static opjit_status place_rows(onnx_import *m, onnx_call *c, const attention *a,
     const uint64_t dims[4] = { a->batch, a->kv_heads, a->keys, a->width };
     const uint32_t none[4] = { 0 }, behind[4] = { 0, 0, (uint32_t)(a->keys - a->past), 0 };
     const uint32_t sizes[4] = { (uint32_t)a->batch, (uint32_t)a->kv_heads, (uint32_t)a->keys, (uint32_t)a->width };
-    opjit_tensor old = a->past == 0 ? opjit_graph_fill(m->graph, opjit_onnx_dtype(a->type), 4, sizes, 0)
-                                    : onnx_tensor_of(m, c, past);
+    opjit_tensor old =
+        a->past == 0 ? opjit_graph_fill(m->graph, opjit_onnx_dtype(a->type), 4, sizes, 0) : onnx_tensor_of(m, c, past);
     if (a->past != 0 && a->keys > a->past)
         old = opjit_graph_pad(m->graph, old, 4, none, behind, 0);
     *t = opjit_onnx_write_rows(m, old, *t, 4, dims, 2, a->queries, first, false);
@@ -376,13 +376,15 @@ static opjit_tensor seen(onnx_import *m, const attention *a, opjit_tensor first)
 {
     opjit_graph *const g = m->graph;
     const uint32_t row[4] = { 1, 1, (uint32_t)a->queries, 1 }, column[4] = { 1, 1, 1, (uint32_t)a->keys };
-    const opjit_tensor own = opjit_graph_add(g, first, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, 4, row, 0, 1));
+    const opjit_tensor own =
+        opjit_graph_add(g, first, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, 4, row, 0, 1));
     const opjit_tensor key = opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, 4, column, 0, 1);
     const opjit_tensor shown = opjit_onnx_scalar(m, a->type, 0), hidden = opjit_onnx_scalar(m, a->type, -INFINITY);
     opjit_tensor mask = opjit_graph_where(g, opjit_graph_less_or_equal(g, key, own), shown, hidden);
     if (a->window != 0)
         mask = opjit_graph_where(
-            g, opjit_graph_greater(g, opjit_graph_add(g, key, opjit_onnx_scalar(m, ONNX_INT32, (double)a->window)), own),
+            g,
+            opjit_graph_greater(g, opjit_graph_add(g, key, opjit_onnx_scalar(m, ONNX_INT32, (double)a->window)), own),
             mask, hidden);
     return mask;
 }

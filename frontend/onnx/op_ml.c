@@ -156,8 +156,8 @@ opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
     const uint32_t rank = x->rank == 1 ? 2 : x->rank;
     dims[rank - 1] = picked;
     const uint64_t flat[2] = { opjit_onnx_elements_of(x) / width, width }, at[2] = { 1, picked };
-    const opjit_tensor indices = opjit_onnx_reshape(
-        m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), c->inputs[1]->type, ONNX_INT64), 2, at);
+    const opjit_tensor indices =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), c->inputs[1]->type, ONNX_INT64), 2, at);
     const opjit_tensor y =
         opjit_graph_gather(m->graph, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat), indices, 1, 1);
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
@@ -226,8 +226,7 @@ opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
                                  count_of(m, c, "coefficients"), (unsigned long long)classes);
     opjit_tensor scores = linear(m, c, sizes, classes);
     TRY(opjit_onnx_status(m));
-    const opjit_tensor best =
-        opjit_onnx_reshape(m, opjit_graph_argmax(m->graph, scores, 1), 1, &sizes[0]);
+    const opjit_tensor best = opjit_onnx_reshape(m, opjit_graph_argmax(m->graph, scores, 1), 1, &sizes[0]);
     const opjit_tensor labels =
         opjit_graph_gather(m->graph, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &classes), best, 0, 1);
     TRY(opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, sizes));
@@ -251,9 +250,9 @@ static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t
     if (kind == RBF) {
         const opjit_tensor apart =
             opjit_graph_subtract(g, opjit_onnx_reshape(m, x, 3, one), opjit_onnx_reshape(m, v, 3, all));
-        const opjit_tensor far = opjit_onnx_reshape(
-            m, opjit_graph_reduce(g, apart, DML_REDUCE_FUNCTION_SUM_SQUARE, 1, &axis), 2,
-            (uint64_t[]){ sizes[0], vectors });
+        const opjit_tensor far =
+            opjit_onnx_reshape(m, opjit_graph_reduce(g, apart, DML_REDUCE_FUNCTION_SUM_SQUARE, 1, &axis), 2,
+                               (uint64_t[]){ sizes[0], vectors });
         return opjit_graph_exp(g, opjit_graph_multiply(g, far, opjit_onnx_scalar(m, ONNX_FLOAT, -(double)gamma)));
     }
     opjit_tensor y = opjit_graph_matrix_multiply(g, x, v, 0, 1);
@@ -261,9 +260,9 @@ static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t
         return y;
     y = opjit_graph_add(g, opjit_graph_multiply(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)gamma)),
                         opjit_onnx_scalar(m, ONNX_FLOAT, (double)offset));
-    return kind == SIGMOID ? opjit_graph_tanh(g, y)
-                           : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y,
-                                             opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
+    return kind == SIGMOID
+               ? opjit_graph_tanh(g, y)
+               : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
 }
 
 /* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
@@ -282,8 +281,7 @@ opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
     const uint64_t row[2] = { 1, vectors == 0 ? sizes[1] : (uint64_t)vectors }, one = 1;
     const opjit_tensor k = vectors == 0 ? opjit_onnx_reshape(m, floats_in(m, c), 2, sizes)
                                         : kernel_of(m, c, sizes, (uint64_t)vectors, kind);
-    opjit_tensor y =
-        opjit_graph_matrix_multiply(g, k, numbers(m, c, "coefficients", ONNX_FLOAT, 2, row), 0, 1);
+    opjit_tensor y = opjit_graph_matrix_multiply(g, k, numbers(m, c, "coefficients", ONNX_FLOAT, 2, row), 0, 1);
     y = opjit_graph_add(g, y, numbers(m, c, "rho", ONNX_FLOAT, 1, &one));
     if (opjit_onnx_int(m, c, "one_class", 0) != 0)
         y = opjit_graph_where(g, opjit_graph_greater(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, 0)),
@@ -364,10 +362,9 @@ opjit_status opjit_onnx_one_hot_encoder(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute zeros: 0, errors at run time are not taken");
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[x->rank] = 1;
-    const opjit_tensor t = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_INT64),
-                                              x->rank + 1, dims);
+    const opjit_tensor t =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_INT64), x->rank + 1, dims);
     dims[x->rank] = categories;
-    const opjit_tensor y =
-        opjit_graph_equals(m->graph, t, numbers(m, c, "cats_int64s", ONNX_INT64, 1, &categories));
+    const opjit_tensor y = opjit_graph_equals(m->graph, t, numbers(m, c, "cats_int64s", ONNX_INT64, 1, &categories));
     return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, ONNX_UINT8, ONNX_FLOAT), ONNX_FLOAT, x->rank + 1, dims);
 }

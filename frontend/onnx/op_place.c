@@ -21,8 +21,8 @@ opjit_status opjit_onnx_affine_grid(onnx_import *m, onnx_call *c)
     opjit_tensor y = { 0, 0 };
     for (uint32_t k = 0; k <= axes; k++) { /* the last dimension is x, the one before it y */
         const uint32_t begin[3] = { 0, 0, axes - k }, size[3] = { (uint32_t)theta->dims[0], axes, 1 };
-        opjit_tensor part = opjit_onnx_reshape(
-            m, opjit_graph_slice(g, onnx_tensor_of(m, c, 0), begin, size, NULL), rank, factor);
+        opjit_tensor part =
+            opjit_onnx_reshape(m, opjit_graph_slice(g, onnx_tensor_of(m, c, 0), begin, size, NULL), rank, factor);
         if (k > 0) {
             uint32_t places[ONNX_RANK] = { 1, 1, 1, 1, 1 };
             const int64_t n = said[1 + k];
@@ -30,8 +30,9 @@ opjit_status opjit_onnx_affine_grid(onnx_import *m, onnx_call *c)
                 return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %lld", (long long)n);
             const double step = !corners ? 2 / (double)n : n == 1 ? 0 : 2 / (double)(n - 1);
             dims[k] = places[k] = (uint32_t)n;
-            part = opjit_graph_multiply(g, part, opjit_graph_sequence(g, opjit_onnx_dtype(theta->type), rank, places,
-                                                                      corners ? -1 : -1 + step / 2, step));
+            part = opjit_graph_multiply(g, part,
+                                        opjit_graph_sequence(g, opjit_onnx_dtype(theta->type), rank, places,
+                                                             corners ? -1 : -1 + step / 2, step));
         }
         y = k == 0 ? part : opjit_graph_add(g, y, part);
     }
@@ -128,13 +129,13 @@ opjit_status opjit_onnx_max_roi_pool(onnx_import *m, onnx_call *c)
     desc.PooledSize.Height = sizes[0];
     desc.PooledSize.Width = sizes[1];
     const uint64_t flat[4] = { 1, 1, regions->dims[0], 5 };
-    const opjit_tensor inputs[2] = { onnx_tensor_of(m, c, 0),
-                                     opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 4, flat) };
+    const opjit_tensor inputs[2] = { onnx_tensor_of(m, c, 0), opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 4, flat) };
     return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_ROI_POOLING, &desc, inputs, 2), x->type, 4);
 }
 
 opjit_tensor opjit_onnx_write_rows(onnx_import *m, opjit_tensor past, opjit_tensor news, uint32_t rank,
-                                   const uint64_t *dims, uint32_t axis, uint64_t count, opjit_tensor first, bool circular)
+                                   const uint64_t *dims, uint32_t axis, uint64_t count, opjit_tensor first,
+                                   bool circular)
 {
     opjit_graph *const g = m->graph;
     uint32_t places[ONNX_RANK], sizes[ONNX_RANK];
@@ -144,8 +145,8 @@ opjit_tensor opjit_onnx_write_rows(onnx_import *m, opjit_tensor past, opjit_tens
     }
     const opjit_tensor none = opjit_onnx_scalar(m, ONNX_INT32, 0);
     const opjit_tensor last = opjit_onnx_scalar(m, ONNX_INT32, (double)count - 1);
-    opjit_tensor at = opjit_graph_subtract(
-        g, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, rank, places, 0, 1), first);
+    opjit_tensor at =
+        opjit_graph_subtract(g, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, rank, places, 0, 1), first);
     if (circular)
         at = opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, at,
                              opjit_onnx_scalar(m, ONNX_INT32, (double)dims[axis]));
@@ -173,8 +174,8 @@ opjit_status opjit_onnx_tensor_scatter(onnx_import *m, onnx_call *c)
     const uint64_t each[ONNX_RANK] = { past->dims[0], 1, 1, 1, 1, 1, 1, 1 };
     opjit_tensor first = opjit_onnx_scalar(m, ONNX_INT32, 0);
     if (onnx_input(c, 2) != NULL)
-        first = opjit_onnx_cast(m, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), past->rank, each),
-                                c->inputs[2]->type, ONNX_INT32);
+        first = opjit_onnx_cast(m, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), past->rank, each), c->inputs[2]->type,
+                                ONNX_INT32);
     const opjit_tensor y =
         opjit_onnx_write_rows(m, onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), past->rank, past->dims, axis,
                               news->dims[axis], first, opjit_onnx_text_is(m, c, "mode", "circular", "linear"));

@@ -51,8 +51,7 @@ opjit_status opjit_onnx_qlinear_add(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a zero point of %s", opjit_onnx_type_name(type).text);
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t first = i == 0 ? A : B;
-        const opjit_tensor ratio =
-            opjit_graph_divide(g, onnx_tensor_of(m, c, first + 1), onnx_tensor_of(m, c, SCALE));
+        const opjit_tensor ratio = opjit_graph_divide(g, onnx_tensor_of(m, c, first + 1), onnx_tensor_of(m, c, SCALE));
         terms[i] = opjit_graph_multiply(
             g, opjit_onnx_cast(m, onnx_tensor_of(m, c, first), c->inputs[first]->type, ONNX_FLOAT), ratio);
         offsets[i] = opjit_graph_multiply(
@@ -159,8 +158,8 @@ static opjit_status quantize_product(onnx_import *m, onnx_call *c, bool *done)
             !take_quantized(m, by->inputs[1], sum ? UINT32_MAX : rows, &values[3]) ||
             (onnx_input(by, 2) != NULL && bias == NULL) ||
             (bias != NULL && !is_bias(m, bias, &values[1], &values[4])) ||
-            (!conv && !sum && by->inputs[1]->rank != 2) ||
-            opjit_onnx_float(m, by, "alpha", 1) != 1 || opjit_onnx_float(m, by, "beta", 1) != 1)
+            (!conv && !sum && by->inputs[1]->rank != 2) || opjit_onnx_float(m, by, "alpha", 1) != 1 ||
+            opjit_onnx_float(m, by, "beta", 1) != 1)
             return OPJIT_OK;
         if (bias != NULL) {
             values[6] = *bias->inputs[0];
@@ -190,10 +189,9 @@ opjit_status opjit_onnx_quantize(onnx_import *m, onnx_call *c)
     static const struct {
         int32_t type;
         double least, most;
-    } ranges[] = { { ONNX_UINT8, 0, 255 },
-                   { ONNX_INT8, -128, 127 },
-                   { ONNX_UINT16, 0, 65535 },
-                   { ONNX_INT16, -32768, 32767 } };
+    } ranges[] = {
+        { ONNX_UINT8, 0, 255 }, { ONNX_INT8, -128, 127 }, { ONNX_UINT16, 0, 65535 }, { ONNX_INT16, -32768, 32767 }
+    };
     uint32_t range = 0;
     while (range < 4 && ranges[range].type != type)
         range++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_trees.c - ensembles of decision trees (ai.onnx.ml).  All trees of all rows take a step at a time: a node is a row of
- * tables, which say what element of the input to compare with what, and where to go on; a leaf stays where it is.  After
- * as many steps as the deepest tree has, results are sums of what the leaves say. */
+/* op_trees.c - ensembles of decision trees (ai.onnx.ml).  All trees of all rows take a step at a time: a node is a row
+ * of tables, which say what element of the input to compare with what, and where to go on; a leaf stays where it is.
+ * After as many steps as the deepest tree has, results are sums of what the leaves say. */
 #include <math.h>
 
 #include "frontend/onnx/trees.h"
@@ -40,21 +40,11 @@ static void write_node(const trees *t, const tables *to, uint32_t at, uint32_t *
     const uint32_t missing = n->missing_is_true || turned ? yes : no;
     const uint32_t count = n->mode == MEMBER ? n->member_count : 1;
     switch (n->mode) {
-    case LEAF:
-        set_node(to, at, n, 0, at, at, at);
-        return;
-    case LEQ:
-        set_node(to, at, n, n->value, yes, no, missing);
-        return;
-    case LT:
-        set_node(to, at, n, below(t, n->value), yes, no, missing);
-        return;
-    case GT:
-        set_node(to, at, n, n->value, no, yes, missing);
-        return;
-    case GTE:
-        set_node(to, at, n, below(t, n->value), no, yes, missing);
-        return;
+    case LEAF: set_node(to, at, n, 0, at, at, at); return;
+    case LEQ: set_node(to, at, n, n->value, yes, no, missing); return;
+    case LT: set_node(to, at, n, below(t, n->value), yes, no, missing); return;
+    case GT: set_node(to, at, n, n->value, no, yes, missing); return;
+    case GTE: set_node(to, at, n, below(t, n->value), no, yes, missing); return;
     case EQ:
     case NEQ:
     case MEMBER:
@@ -110,24 +100,25 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
     const opjit_tensor features = table_of(m, ONNX_UINT32, t->room, 0, to.features);
     const opjit_tensor ways = table_of(m, ONNX_UINT32, 3 * (uint64_t)t->room, 0, to.ways);
     const opjit_tensor values = numbers_of(m, t, t->room, 0, to.values);
-    const opjit_tensor x = opjit_onnx_reshape(
-        m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, t->type), 1, &all);
-    const opjit_tensor begin = opjit_graph_broadcast(
-        g, opjit_graph_sequence(g, index, 2, column, 0, (double)t->columns), 2, sizes);
+    const opjit_tensor x =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, t->type), 1, &all);
+    const opjit_tensor begin =
+        opjit_graph_broadcast(g, opjit_graph_sequence(g, index, 2, column, 0, (double)t->columns), 2, sizes);
     const opjit_tensor least = opjit_onnx_scalar(m, ONNX_UINT32, 0), more = opjit_onnx_scalar(m, ONNX_UINT32, 1);
     const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, 2), three = opjit_onnx_scalar(m, ONNX_UINT32, 3);
     opjit_tensor at = opjit_graph_broadcast(
-        g, opjit_onnx_reshape(m, table_of(m, ONNX_UINT32, t->root_count, 0, roots), 2, (uint64_t[]){ 1, t->root_count }),
+        g,
+        opjit_onnx_reshape(m, table_of(m, ONNX_UINT32, t->root_count, 0, roots), 2, (uint64_t[]){ 1, t->root_count }),
         2, sizes);
     at = opjit_onnx_reshape(m, at, 1, &flat);
     for (uint32_t i = 0; i < t->steps && m->error->status == OPJIT_OK; i++) {
         const opjit_tensor feature = opjit_onnx_reshape(m, opjit_graph_gather(g, features, at, 0, 1), 2, wide);
-        const opjit_tensor element = opjit_graph_gather(
-            g, x, opjit_onnx_reshape(m, opjit_graph_add(g, begin, feature), 1, &flat), 0, 1);
+        const opjit_tensor element =
+            opjit_graph_gather(g, x, opjit_onnx_reshape(m, opjit_graph_add(g, begin, feature), 1, &flat), 0, 1);
         const opjit_tensor value = opjit_graph_gather(g, values, at, 0, 1);
-        const opjit_tensor way = opjit_graph_where(
-            g, opjit_graph_less_or_equal(g, element, value), least,
-            opjit_graph_where(g, opjit_graph_greater(g, element, value), more, missing));
+        const opjit_tensor way =
+            opjit_graph_where(g, opjit_graph_less_or_equal(g, element, value), least,
+                              opjit_graph_where(g, opjit_graph_greater(g, element, value), more, missing));
         at = opjit_graph_gather(g, ways, opjit_graph_add(g, opjit_graph_multiply(g, at, three), way), 0, 1);
     }
     return at;
@@ -262,8 +253,8 @@ opjit_status opjit_onnx_tree_classifier(onnx_import *m, onnx_call *c)
     TRY(read_input(m, c, &t));
     t.targets = named ? texts->count : ints == NULL || ints->ints == NULL ? 0 : ints->count;
     if (t.targets < 2 || (named && onnx_wants(c, 0)))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, named ? "labels that are texts are not taken"
-                                                                : "labels of less than two classes");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 named ? "labels that are texts are not taken" : "labels of less than two classes");
     TRY(opjit_onnx_read_trees(m, c, &t, "class"));
     opjit_tensor y = add_leaves(m, c, &t, SUM);
     TRY(opjit_onnx_status(m));
@@ -278,8 +269,8 @@ opjit_status opjit_onnx_tree_classifier(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_give_as(m, c, 1, y, ONNX_FLOAT, 2, (uint64_t[]){ t.rows, t.targets }));
     if (named)
         return OPJIT_OK;
-    const opjit_tensor which = opjit_onnx_reshape(m, opjit_graph_cast(m->graph, best, DML_TENSOR_DATA_TYPE_UINT32), 1,
-                                                  &t.rows);
+    const opjit_tensor which =
+        opjit_onnx_reshape(m, opjit_graph_cast(m->graph, best, DML_TENSOR_DATA_TYPE_UINT32), 1, &t.rows);
     const opjit_tensor labels =
         opjit_graph_gather(m->graph, table_of(m, ONNX_INT64, t.targets, 0, ints->ints), which, 0, 1);
     return opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, &t.rows);

@@ -13,8 +13,8 @@
 
 /* Output 0 becomes what attribute `activation` makes of it; numbers: its parameters, in ONNX's order. */
 opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers);
-/* The bounds of a Clip that are known, infinite ones where it has none.  False: others are not, or no float holds them, or
- * the least is above the greatest. */
+/* The bounds of a Clip that are known, infinite ones where it has none.  False: others are not, or no float holds them,
+ * or the least is above the greatest. */
 bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]);
 /* op_ml.c: the input's rows and columns; a vector is one row. */
 opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trees.c - decision trees out of the attributes of ai.onnx.ml's operators: nodes that lead to nodes, checked to be trees,
- * and a table of what their leaves say. */
+/* trees.c - decision trees out of the attributes of ai.onnx.ml's operators: nodes that lead to nodes, checked to be
+ * trees, and a table of what their leaves say. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ opjit_status opjit_onnx_read_numbers(onnx_import *m, const onnx_call *c, const c
 }
 
 /* As many integers as *count says, which is set where it is 0. */
-static opjit_status read_ints(onnx_import *m, const onnx_call *c, const char *name, const int64_t **out, uint32_t *count)
+static opjit_status read_ints(onnx_import *m, const onnx_call *c, const char *name, const int64_t **out,
+                              uint32_t *count)
 {
     const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
     const uint32_t have = a == NULL || a->ints == NULL ? 0 : a->count;
@@ -62,8 +63,7 @@ static opjit_status allocate(onnx_import *m, const onnx_call *c, trees *t, uint3
     t->roots = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
     t->positive = true;
     if (t->targets == 0 || t->targets * count > WEIGHTS_MOST)
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u nodes for %llu results", count,
-                                 (unsigned long long)t->targets);
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u nodes for %llu results", count, (unsigned long long)t->targets);
     if (t->nodes == NULL || t->used == NULL || t->roots == NULL)
         return opjit_rt_no_memory(m->error);
     return OPJIT_OK;
@@ -78,8 +78,8 @@ static opjit_status check_feature(onnx_import *m, const onnx_call *c, const tree
 }
 
 /* A leaf adds the weight to a result. */
-static opjit_status add_weight(onnx_import *m, const onnx_call *c, trees *t, int64_t node, int64_t target, double weight,
-                               bool whole)
+static opjit_status add_weight(onnx_import *m, const onnx_call *c, trees *t, int64_t node, int64_t target,
+                               double weight, bool whole)
 {
     if (target < 0 || (uint64_t)target >= t->targets)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "result %lld of %llu", (long long)target,
@@ -115,8 +115,8 @@ static int64_t find_node(const tree_key *keys, uint32_t count, int64_t tree, int
 
 static branch mode_of(wire_bytes text)
 {
-    static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ",
-                                         "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF" };
+    static const char *const names[] = { "BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
+                                         "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF" };
     uint32_t i = 0;
     while (i <= LEAF && !wire_is(text, names[i]))
         i++;
@@ -156,8 +156,11 @@ static opjit_status read_nodes(onnx_import *m, const onnx_call *c, trees *t, tre
         if (i > 0 && compare_keys(&keys[i - 1], &keys[i]) == 0)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "node %lld of tree %lld is there twice",
                                      (long long)keys[i].node, (long long)keys[i].tree);
-        t->nodes[i] = (tree_node){ .mode = mode, .missing_is_true = missing != NULL && missing[i] != 0,
-                                   .value = values[i], .yes = NOWHERE, .no = NOWHERE };
+        t->nodes[i] = (tree_node){ .mode = mode,
+                                   .missing_is_true = missing != NULL && missing[i] != 0,
+                                   .value = values[i],
+                                   .yes = NOWHERE,
+                                   .no = NOWHERE };
         if (mode == LEAF)
             continue;
         TRY(check_feature(m, c, t, feature[i]));
@@ -256,16 +259,19 @@ static opjit_status read_all(onnx_import *m, const onnx_call *c, trees *t)
     TRY(opjit_onnx_read_numbers(m, c, "nodes_splits", &values, &value_count));
     TRY(opjit_onnx_read_numbers(m, c, "leaf_weights", &weights, &weight_count));
     if (mode_count != count || value_count != count || weight_count != leaves || root_count > count)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u nodes have %u modes and %u splits, %u leaves %u "
-                                                               "weights",
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%u nodes have %u modes and %u splits, %u leaves %u "
+                                 "weights",
                                  count, mode_count, value_count, leaves, weight_count);
     TRY(allocate(m, c, t, count + leaves));
     for (uint32_t i = 0; i < count; i++) {
         if (!(modes[i] >= LEQ && modes[i] <= MEMBER))
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "mode %g of node %u", modes[i], i);
         TRY(check_feature(m, c, t, feature[i]));
-        t->nodes[i] = (tree_node){ .mode = (branch)(int)modes[i], .missing_is_true = missing != NULL && missing[i] != 0,
-                                   .feature = (uint32_t)feature[i], .value = values[i] };
+        t->nodes[i] = (tree_node){ .mode = (branch)(int)modes[i],
+                                   .missing_is_true = missing != NULL && missing[i] != 0,
+                                   .feature = (uint32_t)feature[i],
+                                   .value = values[i] };
         TRY(read_child(m, c, count, leaves, yes[i], yes_leaf[i], &t->nodes[i].yes));
         TRY(read_child(m, c, count, leaves, no[i], no_leaf[i], &t->nodes[i].no));
     }

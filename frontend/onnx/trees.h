@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trees.h - decision trees of ai.onnx.ml as the file has them: what trees.c reads, and op_trees.c makes operators of. */
+/* trees.h - decision trees of ai.onnx.ml as the file has them: trees.c reads them, op_trees.c makes operators of them. */
 #ifndef OPJIT_FRONTEND_ONNX_TREES_H
 #define OPJIT_FRONTEND_ONNX_TREES_H
 
@@ -9,7 +9,7 @@
 typedef enum branch { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF } branch;
 
 enum {
-    NODES_MOST = 1 << 22,   /* of a model's trees, with those that a node takes more */
+    NODES_MOST = 1 << 22, /* of a model's trees, with those that a node takes more */
     STEPS_MOST = 1024,
     WEIGHTS_MOST = 1 << 26, /* nodes times results */
     NOWHERE = -1
@@ -21,8 +21,8 @@ typedef struct tree_node {
     bool missing_is_true;
     uint32_t feature;
     double value;
-    int64_t yes, no;               /* nodes; NOWHERE: none */
-    const double *members;         /* of MEMBER */
+    int64_t yes, no;       /* nodes; NOWHERE: none */
+    const double *members; /* of MEMBER */
     uint32_t member_count, depth;
     bool seen;
 } tree_node;
@@ -32,7 +32,7 @@ typedef struct trees {
     uint32_t count, room; /* room: with what EQ, NEQ and MEMBER take more */
     uint32_t *roots, root_count, steps;
     uint64_t rows, columns, targets;
-    int32_t type; /* of what is compared and summed: ONNX_FLOAT or ONNX_DOUBLE */
+    int32_t type;    /* of what is compared and summed: ONNX_FLOAT or ONNX_DOUBLE */
     double *weights; /* {room, targets} */
     bool *used;      /* each target: whether a leaf says something of it */
     bool positive;   /* no weight is negative */

@@ -642,6 +642,17 @@ class Models(unittest.TestCase):
         k = opjit.compile(data, dims={"n": 4}, values={"t": np.array(2, "f")})
         self.assertEqual(len(k.inputs), 1)
         np.testing.assert_array_equal(k(a), a < 2)
+        with self.assertRaisesRegex(TypeError, "there is no input 't'"):
+            k(x=a, t=np.array(3, "f"))
+
+    def test_inputs_that_nothing_reads(self):
+        data = model([("Relu", ["x"], ["y"])], [port("x", FLOAT, 2, 3), port("mask", FLOAT, 2)], [port("y", FLOAT, 2, 3)])
+        a = numbers(2, 3)
+        k = opjit.compile(data)
+        self.assertEqual([name for name, *_ in k.inputs], ["x"])
+        np.testing.assert_array_equal(k(x=a, mask=numbers(2)), np.maximum(a, 0))
+        with self.assertRaisesRegex(TypeError, "there is no input 'other'"):
+            k(x=a, other=a)
 
     def test_refused(self):
         for what, status in ((b"no model", "CORRUPT"), ("/nonexistent/model.onnx", "UNAVAILABLE"),

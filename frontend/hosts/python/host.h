@@ -51,6 +51,7 @@ typedef struct host_graph {
     PyObject_HEAD host_state *state; /* the type's */
     opjit_graph *graph;              /* NULL: it was not made */
     opjit_model *model;              /* whose graph it is; NULL: none */
+    bool has_values;                 /* some of the model's inputs were given for good */
     PyObject *held;                  /* what the model or the graph borrows */
     host_declared *declared;
     uint32_t declared_count;

@@ -141,6 +141,7 @@ int host_graph_open(host_graph *graph, PyObject *args)
         status = read_model(graph, source, &m->options, &kept);
     graph->graph = opjit_model_graph(graph->model);
     if (status == 0) {
+        graph->has_values = PyDict_Size(values) > 0;
         PyObject *const step = Py_BuildValue("OOOOO", kept, dims, shapes, values, folder);
         PyObject *const done = step != NULL ? host_graph_keep(graph, "model", step, Py_NewRef(Py_None)) : NULL;
         status = done != NULL ? 0 : -1;
