@@ -15,7 +15,7 @@
 typedef enum onnx_type {
     ONNX_UNDEFINED = 0, ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_UINT16 = 4, ONNX_INT16 = 5, ONNX_INT32 = 6,
     ONNX_INT64 = 7, ONNX_STRING = 8, ONNX_BOOL = 9, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_UINT32 = 12,
-    ONNX_UINT64 = 13, ONNX_BFLOAT16 = 16,
+    ONNX_UINT64 = 13, ONNX_BFLOAT16 = 16, ONNX_UINT4 = 21, ONNX_INT4 = 22,
     ONNX_SEQUENCE = 64, /* of a value, no tensor's: a list of values */
     ONNX_NO_VALUE = 65, /* likewise: an optional one that there is not */
 } onnx_type;
@@ -119,9 +119,13 @@ typedef struct onnx_model {
 opjit_status opjit_onnx_read(wire_bytes file, rt_arena *arena, onnx_model *out, opjit_error *error);
 /* Whether the file has as many elements of a tensor, which is not external, as its sizes say; CORRUPT: it has not. */
 opjit_status opjit_onnx_check_elements(const onnx_tensor *t, opjit_error *error);
+/* The type that constants of the type are read as: FLOAT for bfloat16, eight bits for four. */
+int32_t opjit_onnx_read_type(int32_t type);
+/* Makes elements of that type of those that the file has, packed. */
+void opjit_onnx_widen(const onnx_tensor *t, const void *packed, void *out);
 /* Copies elements that were checked, packed, to out, which has room for them. */
 void opjit_onnx_elements(const onnx_tensor *t, void *out);
-/* Bytes of the elements; the type has a size. */
+/* Bytes of the elements in the file; the type has a size. */
 uint64_t opjit_onnx_tensor_bytes(const onnx_tensor *t);
 
 /* Names in messages: the beginning of a long one. */

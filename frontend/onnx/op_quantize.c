@@ -180,10 +180,13 @@ opjit_status opjit_onnx_quantize(onnx_import *m, onnx_call *c)
 {
     bool done = false;
     TRY(opjit_onnx_need(m, c, 2));
+    const onnx_value *const x = c->inputs[0], *const zero = onnx_input(c, 2);
+    if (zero != NULL && zero->source != NULL && zero->source->type != zero->type)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "elements of %s are not taken",
+                                 opjit_onnx_type_name(zero->source->type).text);
     TRY(quantize_product(m, c, &done));
     if (done)
         return OPJIT_OK;
-    const onnx_value *const x = c->inputs[0], *const zero = onnx_input(c, 2);
     const int32_t said = (int32_t)opjit_onnx_int(m, c, "output_dtype", 0);
     const int32_t type = zero != NULL ? zero->type : said != 0 ? said : ONNX_UINT8;
     static const struct {

@@ -66,7 +66,7 @@ opjit_status opjit_onnx_constant(onnx_import *m, onnx_call *c)
     const onnx_attribute *const a = c->node->attribute_count == 0 ? NULL : &c->node->attributes[0];
     const onnx_attribute *const value = opjit_onnx_attribute(m, c, "value");
     if (value != NULL && value->tensor != NULL) {
-        onnx_value v = { .type = value->tensor->type, .rank = value->tensor->rank, .source = value->tensor };
+        onnx_value v = { .type = opjit_onnx_read_type(value->tensor->type), .rank = value->tensor->rank, .source = value->tensor };
         memcpy(v.dims, value->tensor->dims, sizeof v.dims);
         return opjit_onnx_give_value(m, c, 0, &v);
     }
@@ -268,7 +268,7 @@ opjit_status opjit_onnx_constant_of_shape(onnx_import *m, onnx_call *c)
     const onnx_attribute *const a = opjit_onnx_attribute(m, c, "value");
     onnx_value v = { .type = ONNX_FLOAT, .data = &zero };
     if (a != NULL && a->tensor != NULL)
-        v = (onnx_value){ .type = a->tensor->type, .source = a->tensor };
+        v = (onnx_value){ .type = opjit_onnx_read_type(a->tensor->type), .source = a->tensor };
     if (count > ONNX_RANK || opjit_onnx_dtype(v.type) == DML_TENSOR_DATA_TYPE_UNKNOWN)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions of %s", count,
                                  opjit_onnx_type_name(v.type).text);

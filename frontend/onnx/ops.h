@@ -20,9 +20,9 @@ bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]
 opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2]);
 /* op_ml.c: what attribute post_transform makes of scores {rows, classes}, FLOAT. */
 opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores);
-/* op_place.c: `past`, of the sizes in dims, with `count` rows of `news` along the axis in the place of its own; `first`,
- * INT32, broadcast to past's sizes, says which is the first one; those behind the last go nowhere, or (circular) on
- * from 0. */
+/* op_place.c: `past`, of the sizes in dims, with `count` rows of `news` along the axis in the place of its own;
+ * `first`, INT32, broadcast to past's sizes, says which is the first one; those behind the last go nowhere, or
+ * (circular) on from 0. */
 opjit_tensor opjit_onnx_write_rows(onnx_import *m, opjit_tensor past, opjit_tensor news, uint32_t rank,
                                    const uint64_t *dims, uint32_t axis, uint64_t count, opjit_tensor first,
                                    bool circular);

@@ -83,7 +83,7 @@ opjit_status opjit_onnx_initializers(onnx_import *m, const onnx_graph *g)
         return opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{graph}: {sparse_initializer}: not taken");
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         const onnx_tensor *const t = &g->initializers[i];
-        onnx_value v = { .type = t->type, .rank = t->rank, .source = t };
+        onnx_value v = { .type = opjit_onnx_read_type(t->type), .rank = t->rank, .source = t };
         memcpy(v.dims, t->dims, sizeof v.dims);
         TRY(opjit_onnx_define(m, t->name, &v));
     }

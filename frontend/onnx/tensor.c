@@ -23,6 +23,8 @@ static const struct {
     [ONNX_UINT32] = { DML_TENSOR_DATA_TYPE_UINT32, "uint32", 11 },
     [ONNX_UINT64] = { DML_TENSOR_DATA_TYPE_UINT64, "uint64", 11 },
     [ONNX_BFLOAT16] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "bfloat16", 5 },
+    [ONNX_UINT4] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "uint4", 5 }, /* two in a byte, the lower half first */
+    [ONNX_INT4] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "int4", 5 },
 };
 
 static bool has_row(int32_t type)
@@ -45,9 +47,36 @@ onnx_type_text opjit_onnx_type_name(int32_t type)
     return out;
 }
 
+int32_t opjit_onnx_read_type(int32_t type)
+{
+    return type == ONNX_BFLOAT16 ? ONNX_FLOAT : type == ONNX_INT4 ? ONNX_INT8 : type == ONNX_UINT4 ? ONNX_UINT8 : type;
+}
+
+/* Of an element in the file; 0: there are none of the type. */
+static uint32_t bits_of(int32_t type)
+{
+    return type == ONNX_BFLOAT16                ? 16
+           : opjit_onnx_read_type(type) != type ? 4
+                                                : 8 * opjit_rt_dtype_size(opjit_onnx_dtype(type));
+}
+
 uint64_t opjit_onnx_tensor_bytes(const onnx_tensor *t)
 {
-    return t->elements * opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
+    return (t->elements * bits_of(t->type) + 7) / 8;
+}
+
+void opjit_onnx_widen(const onnx_tensor *t, const void *packed, void *out)
+{
+    const uint8_t *const bytes = packed;
+    for (uint64_t i = 0; i < t->elements; i++) {
+        if (t->type == ONNX_BFLOAT16) {
+            const uint32_t bits = (uint32_t)bytes[2 * i] << 16 | (uint32_t)bytes[2 * i + 1] << 24;
+            memcpy((float *)out + i, &bits, sizeof bits);
+        } else {
+            const uint8_t half = i % 2 == 0 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4;
+            ((uint8_t *)out)[i] = t->type == ONNX_INT4 && half > 7 ? half | 0xf0 : half;
+        }
+    }
 }
 
 /* The elements of typed fields: numbers of 8 bytes, the lowest `size` bytes of which are the element. */
@@ -77,14 +106,15 @@ static void typed_elements(const onnx_tensor *t, uint32_t size, uint8_t *out)
 
 opjit_status opjit_onnx_check_elements(const onnx_tensor *t, opjit_error *error)
 {
-    const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
-    if (size == 0)
+    const uint32_t bits = bits_of(t->type);
+    if (bits == 0)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{tensor} {\"" ONNX_NAME "\"}: elements of {%s} are not taken",
                                ONNX_SHOW(t->name), opjit_onnx_type_name(t->type).text);
     const bool is_typed = t->raw.data == NULL;
-    const uint64_t have = is_typed ? t->typed : t->raw.size / size;
-    if (have != t->elements || (!is_typed && t->raw.size % size != 0) ||
-        (is_typed && have != 0 && t->field != types[t->type].field))
+    const uint64_t bytes = opjit_onnx_tensor_bytes(t);
+    const uint64_t have = is_typed ? t->typed * (bits == 4 ? 2 : 1) : t->raw.size * 8 / bits;
+    if (is_typed ? have - t->elements > (bits == 4) || (have != 0 && t->field != types[t->type].field)
+                 : t->raw.size != bytes)
         return opjit_rt_refuse(error, OPJIT_CORRUPT,
                                "{tensor} {\"" ONNX_NAME "\"}: {%llu} elements are in the file, its sizes say %llu",
                                ONNX_SHOW(t->name), (unsigned long long)have, (unsigned long long)t->elements);
@@ -96,5 +126,5 @@ void opjit_onnx_elements(const onnx_tensor *t, void *out)
     if (t->raw.data != NULL)
         memcpy(out, t->raw.data, (size_t)t->raw.size);
     else
-        typed_elements(t, opjit_rt_dtype_size(opjit_onnx_dtype(t->type)), out);
+        typed_elements(t, (bits_of(t->type) + 7) / 8, out);
 }

@@ -22,7 +22,7 @@ opjit_status opjit_onnx_read_numbers(onnx_import *m, const onnx_call *c, const c
         return OPJIT_OK;
     onnx_value v = { .type = ONNX_FLOAT, .rank = 1, .dims = { a->count }, .data = a->floats };
     if (a->tensor != NULL) {
-        v = (onnx_value){ .type = a->tensor->type, .rank = a->tensor->rank, .source = a->tensor };
+        v = (onnx_value){ .type = opjit_onnx_read_type(a->tensor->type), .rank = a->tensor->rank, .source = a->tensor };
         memcpy(v.dims, a->tensor->dims, sizeof v.dims);
     } else if (a->floats == NULL) {
         return a->count == 0 ? OPJIT_OK
@@ -123,7 +123,7 @@ static branch mode_of(wire_bytes text)
     return (branch)i;
 }
 
-/* Nodes of TreeEnsembleRegressor and TreeEnsembleClassifier; each tree's root is the node that no other one leads to. */
+/* Nodes of TreeEnsembleRegressor and TreeEnsembleClassifier; a tree's root is the node that no other one leads to. */
 static opjit_status read_nodes(onnx_import *m, const onnx_call *c, trees *t, tree_key **out_keys)
 {
     const int64_t *tree, *node, *feature, *yes, *no, *missing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trees.h - decision trees of ai.onnx.ml as the file has them: trees.c reads them, op_trees.c makes operators of them. */
+/* trees.h - decision trees of ai.onnx.ml as the file has them: trees.c reads, op_trees.c makes operators. */
 #ifndef OPJIT_FRONTEND_ONNX_TREES_H
 #define OPJIT_FRONTEND_ONNX_TREES_H
 

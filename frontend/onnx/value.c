@@ -47,11 +47,34 @@ const void *opjit_onnx_stored(onnx_import *m, onnx_value *v)
     const onnx_tensor *const t = v->source;
     if (v->data != NULL || t == NULL)
         return v->data;
-    if (t->external)
+    if (t->external && opjit_onnx_read_type(t->type) == t->type)
         return opjit_onnx_external(m->files, t, m->error);
-    if (opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
+    if (!t->external && opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
         return NULL;
+    if (opjit_onnx_read_type(t->type) != t->type)
+        return opjit_onnx_data(m, v);
     return t->raw.data != NULL && t->elements != 0 ? t->raw.data : opjit_onnx_data(m, v);
+}
+
+/* Elements of a type that the graph has not, as those of a wider one. */
+static const void *widened(onnx_import *m, onnx_value *v)
+{
+    const onnx_tensor *const t = v->source;
+    const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(opjit_onnx_read_type(t->type)));
+    const void *packed = t->external ? opjit_onnx_external(m->files, t, m->error) : t->raw.data;
+    if (!t->external && opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
+        return NULL;
+    if (packed == NULL && !t->external) {
+        void *const copy = opjit_onnx_room(m, opjit_onnx_tensor_bytes(t));
+        if (copy != NULL)
+            opjit_onnx_elements(t, copy);
+        packed = copy;
+    }
+    void *const out = packed == NULL ? NULL : opjit_onnx_room(m, t->elements * size);
+    if (out != NULL)
+        opjit_onnx_widen(t, packed, out);
+    v->data = out;
+    return out;
 }
 
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
@@ -59,6 +82,8 @@ const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
     if (v->data != NULL || v->source == NULL)
         return v->data;
     const onnx_tensor *const t = v->source;
+    if (opjit_onnx_read_type(t->type) != t->type)
+        return widened(m, v);
     const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
     const bool is_stored = t->external || (t->raw.data != NULL && t->elements != 0);
     const uint8_t *const there = is_stored ? opjit_onnx_stored(m, v) : NULL;
@@ -138,9 +163,9 @@ opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t 
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has elements of %s, must be integers", i,
                                  opjit_onnx_type_name(c->inputs[i]->type).text);
     for (uint32_t k = 0; k < *out_count; k++)
-        (*out)[k] = dtype == DML_TENSOR_DATA_TYPE_INT64 ? ((const int64_t *)data)[k]
-                      : dtype == DML_TENSOR_DATA_TYPE_UINT64 ? (int64_t)((const uint64_t *)data)[k]
-                                                             : (int64_t)number_at(data, dtype, k);
+        (*out)[k] = dtype == DML_TENSOR_DATA_TYPE_INT64    ? ((const int64_t *)data)[k]
+                    : dtype == DML_TENSOR_DATA_TYPE_UINT64 ? (int64_t)((const uint64_t *)data)[k]
+                                                           : (int64_t)number_at(data, dtype, k);
     return OPJIT_OK;
 }
 
@@ -201,8 +226,7 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
     if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
         return null;
     v->tensor = opjit_graph_constant(m->graph, dtype, v->rank == 0 ? 1 : v->rank, sizes, data,
-                                     opjit_onnx_elements_of(v) * opjit_rt_dtype_size(dtype),
-                                     OPJIT_GRAPH_BORROW);
+                                     opjit_onnx_elements_of(v) * opjit_rt_dtype_size(dtype), OPJIT_GRAPH_BORROW);
     return v->tensor;
 }
 
@@ -246,8 +270,7 @@ opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value)
 opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, int32_t to)
 {
     if (to == ONNX_BOOL && from != ONNX_BOOL)
-        return opjit_graph_logical_not(m->graph,
-                                       opjit_graph_equals(m->graph, tensor, opjit_onnx_scalar(m, from, 0)));
+        return opjit_graph_logical_not(m->graph, opjit_graph_equals(m->graph, tensor, opjit_onnx_scalar(m, from, 0)));
     return opjit_onnx_dtype(from) == opjit_onnx_dtype(to) ? tensor
                                                           : opjit_graph_cast(m->graph, tensor, opjit_onnx_dtype(to));
 }
@@ -336,8 +359,9 @@ opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *
 opjit_status opjit_onnx_call_row(onnx_import *m, const onnx_call *c, const onnx_node *node, const onnx_row *row,
                                  onnx_value **inputs, uint32_t input_count, onnx_value *out)
 {
-    onnx_call by = { .node = node, .row = row, .inputs = inputs, .outputs = out, .input_count = input_count,
-                     .output_count = 1 };
+    onnx_call by = {
+        .node = node, .row = row, .inputs = inputs, .outputs = out, .input_count = input_count, .output_count = 1
+    };
     *out = (onnx_value){ .type = ONNX_UNDEFINED };
     TRY(row->make(m, &by));
     return out->type != ONNX_UNDEFINED ? m->error->status

@@ -7,5 +7,5 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/cli/python.inc
 . "$here/python.inc"
-find_python numpy, onnx, onnxruntime
+find_python ml_dtypes, numpy, onnx, onnxruntime
 exec "$python" "$here/../conformance/onnx/made.py" "$OPJIT"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """placed.py - cases of made.py: images cut, padded and put together, grids of places, rows written into caches, and
-attention whose sequences have lengths of their own."""
+attention whose sequences have lengths of their own, and weights of narrow types."""
+import ml_dtypes
 import numpy as np
 
 
@@ -29,6 +30,15 @@ def placed(case, node, random):
              {"x": floats(2, 3, 7, 4), "u": floats(2, 3, 3, 4)}, {"w": np.int64(first)}, off=0)
     case("TensorScatter from 0", [node("TensorScatter", ["x", "u"])], {"x": floats(2, 3, 7, 4), "u": floats(2, 3, 2, 4)}, off=0)
     lengths(case, node, random, floats)
+    for dtype, least, most in (("int4", -8, 8), ("uint4", 0, 16)):
+        for columns in (6, 5):
+            narrow = getattr(ml_dtypes, dtype)
+            constants = {"w": random.integers(least, most, (3, columns)).astype(narrow), "s": np.abs(floats(columns)),
+                         "z": random.integers(least, most, columns).astype(narrow)}
+            case(f"DequantizeLinear {dtype} {columns}", [node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=1),
+                                                         node("Add", ["x", "d"])], {"x": floats(3, columns)}, constants)
+    case("Cast of bfloat16", [node("Cast", ["w"], ["d"], to=1), node("MatMul", ["x", "d"])], {"x": floats(3, 8)},
+         {"w": floats(8, 5).astype(ml_dtypes.bfloat16)})
 
 
 def lengths(case, node, random, floats):
