@@ -43,7 +43,16 @@ opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
         axes[count++] = 1;
         y = opjit_onnx_reshape(m, y, 2, (uint64_t[]){ opjit_onnx_elements_of(x), 1 });
     }
-    y = opjit_graph_reduce(m->graph, y, function, count, axes);
+    const bool is_int =
+        x->type == ONNX_INT32 || x->type == ONNX_INT64 || x->type == ONNX_UINT32 || x->type == ONNX_UINT64;
+    const bool is_mean = is_int && function == DML_REDUCE_FUNCTION_AVERAGE;
+    y = opjit_graph_reduce(m->graph, y, is_mean ? DML_REDUCE_FUNCTION_SUM : function, count, axes);
+    if (is_mean) { /* the quotient of integers */
+        uint64_t summed = 1;
+        for (uint32_t i = 0; i < count && x->rank != 0; i++)
+            summed *= x->dims[axes[i]];
+        y = opjit_graph_divide(m->graph, y, opjit_onnx_scalar(m, x->type, (double)summed));
+    }
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
 }
 

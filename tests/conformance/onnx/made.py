@@ -101,6 +101,8 @@ def corners():
     empty = np.array([], "i8")
     for op in ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ReduceSum", "ReduceMax"):
         case(f"{op} of no axes", [node(op, ["x", "a"], noop_with_empty_axes=1)], {"x": floats(3, 4) + 3}, {"a": empty})
+    for dtype in ("i4", "i8"):
+        case(f"ReduceMean {dtype}", [node("ReduceMean", ["x", "a"])], {"x": integers(-9, 9, (3, 4, 5), dtype)}, {"a": np.int64([0, 2])}, off=0)
     for batch in (0, 1):
         case(f"ReverseSequence {batch}", [node("ReverseSequence", ["x", "l"], batch_axis=batch, time_axis=1 - batch)],
              {"x": floats(4, 4, 3)}, {"l": np.array([1, 4, 2, 3], "i8")}, off=0)
