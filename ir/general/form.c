@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MONOMIALS = 64 };
+enum { MONOMIALS = 164 }; /* of eight dimensions */
 
 __extension__ typedef __int128 wide;
 
@@ -41,7 +41,7 @@ static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, c
     ++*count;
 }
 
-/* Products of up to two dimensions, and of three different ones, the simple ones first. */
+/* Products of up to three dimensions, the simple ones first. */
 static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIALS])
 {
     const uint32_t dims = s->dim_count;
@@ -53,8 +53,8 @@ static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIA
         for (uint32_t b = a; b < dims; b++)
             add_monomial(s, list, &count, (const uint32_t[]){ a, b }, 2);
     for (uint32_t a = 0; a < dims; a++)
-        for (uint32_t b = a + 1; b < dims; b++)
-            for (uint32_t c = b + 1; c < dims; c++)
+        for (uint32_t b = a; b < dims; b++)
+            for (uint32_t c = b; c < dims; c++)
                 add_monomial(s, list, &count, (const uint32_t[]){ a, b, c }, 3);
     return count;
 }

@@ -43,12 +43,32 @@ static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
     return true;
 }
 
+/* Does a difference of products, as m n - n, rise with every size?  It does where the product that is taken away divides
+ * the other one and is never more than it: least and largest value are then those of the least and largest sizes. */
+static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count)
+{
+    const uint32_t up = form->factors[0] > 0 ? 0 : 1, down = 1 - up;
+    int64_t quotient = form->factors[up];
+
+    if (form->factors[up] <= 0 || form->factors[down] >= 0)
+        return false;
+    for (uint32_t k = 0; k < count; k++) {
+        if (form->powers[up][k] < form->powers[down][k])
+            return false;
+        for (uint32_t power = form->powers[down][k]; power < form->powers[up][k]; power++)
+            if (!checked_muli(quotient, dims[k].lo, &quotient))
+                return false;
+    }
+    return quotient + form->factors[down] >= 0;
+}
+
 bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most)
 {
+    const bool all_rise = rises(form, dims, count);
     int64_t least = form->constant, largest = form->constant;
 
     for (uint32_t i = 0; i < 2; i++) {
-        const bool negative = form->factors[i] < 0;
+        const bool negative = form->factors[i] < 0 && !all_rise;
         int64_t low, high;
         if (!powers_sane(form, i, count) || !term_at(form, i, dims, count, negative, &low) ||
             !term_at(form, i, dims, count, !negative, &high) || !checked_addi(least, low, &least) ||

@@ -102,6 +102,20 @@ static void across(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor x = opjit_graph_transpose(g, INPUT("x", n, 40), (const uint32_t[]){ 1, 0 });
     opjit_graph_output(g, "y", opjit_graph_add(g, x, INPUT("z", 40, n)));
 }
+/* m n^2 elements. */
+static void causal_of_any(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const opjit_tensor masked = opjit_graph_fill_band(g, INPUT("x", m, n, n), -INFINITY, 1, INT32_MAX);
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, masked, 2));
+}
+
+/* 2 n m - m of them: what is taken away depends on sizes. */
+static void all_but_first(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const uint32_t at[] = { 1, 0 }, sizes[] = { 2 * n - 1, m };
+    opjit_graph_output(g, "y", opjit_graph_slice(g, INPUT("x", 2 * n, m), at, sizes, NULL));
+}
+
 static void running(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -148,6 +162,8 @@ static const subject subjects[] = {
     { "softmax of two", softmax_of_two, 2, 300, 200 },
     { "causal", causal, 1, 200, 128 },
     { "causal by a mask", causal_by_mask, 1, 512, 128 },
+    { "causal, any number", causal_of_any, 2, 90, 48 },
+    { "all but the first", all_but_first, 2, 300, 100 },
     { "triangle", triangle, 1, 300, 200 },
     { "gelu", gelu, 1, 700, 256 },
     { "layer norm", layer_norm, 1, 700, 256 },
