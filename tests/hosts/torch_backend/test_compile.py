@@ -103,6 +103,16 @@ class Inference(Case):
         q, k, v = (torch.randn(2, 4, 32, 16) for _ in range(3))
         self.whole(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v)
 
+    def test_masked_rows(self):
+        """A query that sees no key gets 0, from a mask of booleans and of numbers."""
+        q, k, v = (torch.randn(2, 4, 32, 16) for _ in range(3))
+        keep = torch.rand(2, 1, 32, 32) > 0.3
+        keep[0, :, 3] = False
+        for mask in (keep, torch.where(keep, torch.randn(keep.shape), -float("inf"))):
+            torch._dynamo.reset()
+            counters.clear()
+            self.whole(lambda q, k, v, mask=mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask), q, k, v)
+
     def test_models(self):
         models = [
             (torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(32, 4, 64, dropout=0, batch_first=True), 2,
@@ -326,6 +336,19 @@ class Aliases(Case):
         for g in (f, compiled(f)):
             torch.manual_seed(3)
             results.append(g(x))
+        self.same(results[1], results[0])
+
+    def test_generated_between(self):
+        """PyTorch's node reads the shape of what a kernel computes that waits for it."""
+        def f(x):
+            a = x.exp() * 2
+            b = F.dropout(a, 0.5) * 2 + a
+            return b.tanh() * 3 + torch.bernoulli(torch.full_like(b, 0.5)), torch.randperm(5)
+        x, results = torch.randn(20, 20), []
+        for backend in ("aot_eager", "opjit"):
+            torch._dynamo.reset()
+            torch.manual_seed(3)
+            results.append(torch.compile(f, backend=backend)(x))
         self.same(results[1], results[0])
 
     def test_written_before_the_end(self):

@@ -228,11 +228,14 @@ def _softmax(n, x, axis, *more):
     return opjit.softmax(cast(x, value_of(n).dtype), axis)
 
 
+def _softmax_or_none(x, axis):
+    """0 where everything is masked."""
+    return opjit.where(opjit.max(x, axis, True) == -opjit.inf, 0.0, opjit.softmax(x, axis))
+
+
 @takes(aten._safe_softmax.default, when=gives_float)
 def _safe_softmax(n, x, axis, dtype=None):
-    """0 where everything is masked."""
-    x = cast(x, value_of(n).dtype)
-    return opjit.where(opjit.max(x, axis, True) == -opjit.inf, 0.0, opjit.softmax(x, axis))
+    return _softmax_or_none(cast(x, value_of(n).dtype), axis)
 
 
 @takes(aten._log_softmax.default, when=gives_float)
@@ -337,6 +340,6 @@ def _attention(n, q, k, v, dropout=0.0, is_causal=False, *, attn_mask=None, scal
     scores = opjit.matmul(q, k.transpose(0, 1, 3, 2)) * float(scale)
     if is_causal:
         scores = opjit.where(opjit.tri(*scores.shape[-2:]), scores, -opjit.inf)
-    if attn_mask is not None:
-        scores = scores + attn_mask
-    return [opjit.matmul(opjit.softmax(scores, -1), v), None]
+    if attn_mask is None:
+        return [opjit.matmul(opjit.softmax(scores, -1), v), None]
+    return [opjit.matmul(_softmax_or_none(scores + attn_mask, -1), v), None]

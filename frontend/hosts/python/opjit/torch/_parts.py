@@ -84,13 +84,17 @@ class Parts:
             self.wanted.append([])
 
     def _set_levels(self):
+        below = {}  # levels of those that are free, too, where PyTorch runs them
         for n in self.nodes:
             is_taken, inputs = n in self.takes, inputs_of(n)
             if is_taken and entry_of(n).free and all(i in self.free for i in inputs):
                 self.free.add(n)
+                below[n] = max([below[i] for i in n.all_input_nodes], default=0)
+            elif is_taken:
+                below[n] = self.level[n] = max([self.level[i] + (i.op == "call_function" and i not in self.takes)
+                                                for i in inputs if i in self.level], default=0)
             else:
-                self.level[n] = max([self.level[i] + (is_taken and i.op == "call_function" and i not in self.takes)
-                                     for i in inputs if i in self.level], default=0)
+                below[n] = self.level[n] = max([below[i] for i in n.all_input_nodes], default=0)
 
     def _lower_cheap(self):
         cheap = set()
