@@ -14,6 +14,10 @@ counters = opjit.torch.counters
 seen = set()  # targets of aten that kernels had
 
 
+def compiled(f, **options):
+    return torch.compile(f, backend="opjit", options=options or None)
+
+
 def cases(count):
     """OPJIT_CASES of them: a number, or a percentage."""
     text = os.environ.get("OPJIT_CASES", "")

@@ -5,6 +5,7 @@ counters says what was made: kernels, the nodes of aten that they compute (taken
 parts that have no kernel after all (refused), whose reasons go to the log "opjit.torch" at the level DEBUG.  finish()
 returns when all kernels are the fastest ones.
 """
+import collections
 import functools
 
 import torch
@@ -17,10 +18,14 @@ from torch._subclasses import FakeTensor
 
 import opjit
 
-from ._compile import compiled, counters, is_mutable
+from ._compile import Unknown, compiled, counters, is_mutable, log
 from ._kernel import finish
 
 __all__ = ["backend", "counters", "finish"]
+
+_refused = collections.Counter()  # how often a function's graph had no kernels for all sizes, by its code
+SPECIAL = 4  # so often the sizes are those of the call
+
 
 @functools.cache
 def _decompositions():
@@ -35,12 +40,12 @@ def _decompositions():
         aten.glu_backward, aten.logaddexp, aten.baddbmm, aten._prelu_kernel, aten.rot90, aten.roll])
 
 
-def _compiler(threads, level, fixed):
+def _compiler(threads, level, fixed, strict):
     """fixed: the tensors, by the number of the graph's input, that are the same in all calls."""
     def compile(gm, inputs):
         if fixed:
             _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
-        return make_boxed_func(compiled(gm, threads, level).forward)
+        return make_boxed_func(compiled(gm, threads, level, strict).forward)
     return compile
 
 
@@ -71,10 +76,11 @@ def _marked(shape_env):
 
 
 def _specialise(inputs):
-    """A kernel is for one shape: sizes that Dynamo holds to be dynamic become those of this call, and guards."""
+    """Sizes that Dynamo holds to be dynamic become those of this call, and guards."""
     for x in inputs:
         for size in (x.shape if isinstance(x, torch.Tensor) else [x]):
-            if isinstance(size, torch.SymInt) and not size.node.expr.free_symbols & _marked(size.node.shape_env):
+            if (isinstance(size, torch.SymInt) and size.node.has_hint()
+                    and not size.node.expr.free_symbols & _marked(size.node.shape_env)):
                 int(size)
 
 
@@ -91,11 +97,25 @@ def backend(gm, inputs, *, options=None):
     unknown = options.keys() - {"level", "threads", "freeze"}
     if unknown:
         raise ValueError(f"options: {sorted(unknown)[0]!r}, must be 'level', 'threads' or 'freeze'")
-    _specialise(inputs)
     fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
-    return aot_autograd(fw_compiler=_compiler(_threads(options["threads"]), options["level"], fixed),
-                        decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition,
-                        keep_inference_input_mutations=True)(gm, inputs)
+
+    def made(strict):
+        compiler = _compiler(_threads(options["threads"]), options["level"], fixed, strict)
+        return aot_autograd(fw_compiler=compiler, decompositions=_decompositions(),
+                            partition_fn=min_cut_rematerialization_partition,
+                            keep_inference_input_mutations=True)(gm, inputs)
+    is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+    if not is_training and _refused[gm.code] == 0:
+        try:
+            return made(True)
+        except Unknown as reason:
+            log.debug("sizes are those of the call: %s", reason)
+    if len(_refused) > 1000:
+        _refused.clear()
+    if is_training or _refused[gm.code] < SPECIAL:
+        _refused[gm.code] += not is_training
+        _specialise(inputs)
+    return made(False)
 
 
 if "opjit" not in list_backends(exclude_tags=()):  # it is there where the package is installed

@@ -5,6 +5,7 @@ A function gets the node and its arguments, with tensors of opjit in the place o
 has one of size 1 here, and booleans are uint8.  What opjit computes in another way than PyTorch for some input (NaN
 among it) is not in the table, or is refused by the `when` of its entry, and stays with PyTorch.
 """
+import math
 from dataclasses import dataclass
 from typing import Callable
 
@@ -13,6 +14,8 @@ import torch
 import opjit
 from opjit import ops
 from opjit._tensor import Tensor
+
+from ._sizes import whole
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -60,9 +63,9 @@ def frozen(n):
     return n.meta.get("opjit_frozen")
 
 
-def whole(size):
-    """A size as a number; None: it is not known."""
-    return size if isinstance(size, int) else size.node.maybe_as_int()
+def elements(x):
+    """How many a tensor has."""
+    return math.prod(whole(s) for s in x.shape)
 
 
 def dims(x):
@@ -97,6 +100,7 @@ def promoted(n, args, dtype=None):
     """The arguments, which begin the node's, in the type in which PyTorch computes."""
     graph = next(a._graph for a in args if isinstance(a, Tensor))
     given = [value_of(a) if isinstance(a, torch.fx.Node) else a for a in n.args[:len(args)]]
+    given = [whole(g) if isinstance(g, torch.SymInt) else g for g in given]
     if dtype is None:
         dtype = torch.result_type(given[0], given[1])
     return [cast(a, dtype, g.dtype) if isinstance(a, Tensor) else number(graph, a, dtype)

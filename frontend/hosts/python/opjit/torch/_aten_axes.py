@@ -6,8 +6,9 @@ import opjit
 from opjit import ops
 from opjit._tensor import Tensor
 
-from ._aten import (FLOATS, NAMES, aten, cast, dims, dtype_at, gives_float, has_no_bool, is_float, name_of, prims,
-                    takes, used, value_of, whole, wide)
+from ._aten import (FLOATS, NAMES, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float, name_of,
+                    prims, takes, used, value_of, wide)
+from ._sizes import whole
 
 
 # --- generated --------------------------------------------------------------------------------------------------------
@@ -34,7 +35,8 @@ _fill(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, value
 
 def _whole_steps(n):
     """Of floats with steps of a fraction PyTorch's rounding is another."""
-    return value_of(n).dtype is not torch.bool and all(isinstance(a, int) for a in n.args)
+    return value_of(n).dtype is not torch.bool and all(
+        isinstance(value_of(a) if isinstance(a, torch.fx.Node) else a, (int, torch.SymInt)) for a in n.args)
 
 
 @takes(aten.arange.default, aten.arange.start, aten.arange.start_step, prims.iota.default, when=_whole_steps,
@@ -154,7 +156,11 @@ def _cat(n, tensors, axis=0):
     return opjit.concatenate(tensors, axis)
 
 
-@takes(aten.constant_pad_nd.default, when=lambda n: has_no_bool(n) and all(p >= 0 for p in n.args[1]), light=True)
+def _only_adds(n):
+    return has_no_bool(n) and all(isinstance(p, int) and p >= 0 for p in n.args[1])
+
+
+@takes(aten.constant_pad_nd.default, when=_only_adds, light=True)
 def _pad(n, x, pad, value=0):
     rows = [(pad[2 * d], pad[2 * d + 1]) for d in range(len(pad) // 2)][::-1]
     rows = [(0, 0)] * (x.ndim - len(rows)) + rows
@@ -312,7 +318,7 @@ ROWS, PRODUCTS = 16, 1 << 16  # with fewer of both the call takes longer than wh
 def _is_large(n):
     x = value_of(n.args[1] if n.target is aten.addmm.default else n.args[0])
     return is_float(n) and value_of(n).dtype is not torch.float16 and (
-        whole(x.shape[-2]) >= ROWS or value_of(n).numel() * whole(x.shape[-1]) >= PRODUCTS)
+        whole(x.shape[-2]) >= ROWS or elements(value_of(n)) * whole(x.shape[-1]) >= PRODUCTS)
 
 
 @takes(aten.mm.default, aten.bmm.default, when=_is_large)
@@ -328,10 +334,10 @@ def _addmm(n, c, a, b, beta=1, alpha=1):
 
 
 def _plain_attention(n):
-    """Without dropout, whose numbers are PyTorch's, and without what training keeps."""
-    more = n.args[3:] + tuple(n.kwargs.values())
-    return value_of(n.args[0]).dtype in (torch.float32, torch.float64) and not used(n) - {0} and (
-        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4
+    """Without dropout, whose numbers are PyTorch's, without what training keeps, and with as many heads everywhere."""
+    more, (q, k, _) = n.args[3:] + tuple(n.kwargs.values()), map(value_of, n.args[:3])
+    return q.dtype in (torch.float32, torch.float64) and not used(n) - {0} and (
+        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4 and whole(q.shape[1]) == whole(k.shape[1])
 
 
 @takes(aten._scaled_dot_product_flash_attention_for_cpu.default, when=_plain_attention)

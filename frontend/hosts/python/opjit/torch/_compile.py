@@ -9,9 +9,14 @@ import torch
 
 from ._kernel import Refused, make
 from ._parts import Parts
+from ._sizes import Symbols
 
 counters = collections.Counter()
 log = logging.getLogger("opjit.torch")
+
+
+class Unknown(Exception):
+    """No kernel for all sizes of a part."""
 
 
 def is_mutable(n):
@@ -33,6 +38,16 @@ def _tail(nodes):
     if any(not is_mutable(n) for n in nodes[first:-1]):
         raise Refused("something is written to before the end")
     return first
+
+
+def _agree(graph):
+    """Keys and values have as many rows, without which the operator raises.  To compare them is a guard where sizes are
+    dynamic, for then the trace may have two symbols."""
+    for n in graph.nodes:
+        if n.target is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default:
+            _, k, v = (i.meta["val"].shape for i in n.args[:3])
+            if k[2] != v[2]:
+                log.debug("%s: keys of shape %s, values of %s", n, k, v)
 
 
 class _Units:
@@ -98,20 +113,23 @@ def _rebuilt(gm, units, first):
     return torch.fx.GraphModule(gm, graph)
 
 
-def _kernels(graph, threads, level):
-    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest
-    is tried again; a graph for which this goes on is refused."""
-    left = set()
+def _kernels(graph, symbols, threads, level, strict):
+    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest is
+    tried again; a graph for which this goes on is refused."""
+    left, placeholders = set(), [n for n in graph.nodes if n.op == "placeholder"]
     for _ in range(4):
         parts, functions, inputs = Parts(graph, left), [], []
         refused = len(left)
         for k in range(len(parts.wanted)):
             nodes, read = parts.body(k)
             try:
-                function, given = make(nodes, read, parts.wanted[k], threads, level) if nodes else (None, [])
+                function, given = (make(nodes, read, parts.wanted[k], placeholders, symbols, threads, level)
+                                   if nodes else (None, []))
                 functions.append(function)
                 inputs.append(given)
             except Refused as reason:
+                if strict and symbols.ranges:
+                    raise Unknown(str(reason)) from reason
                 log.debug("a part of %d nodes is left: %s", len(nodes), reason)
                 counters["refused"] += 1
                 left.update(nodes)
@@ -120,11 +138,15 @@ def _kernels(graph, threads, level):
     raise Refused("too many parts have no kernel")
 
 
-def compiled(gm, threads, level):
-    """The module with kernels; itself, if there is nothing for them."""
+def compiled(gm, threads, level, strict=False):
+    """The module with kernels; itself, if there is nothing for them.  strict: a part whose sizes have to be known is an
+    exception."""
+    _agree(gm.graph)
+    symbols = Symbols(gm.graph)
     try:
         first = _tail(list(gm.graph.nodes))
-        parts, functions, inputs = _kernels(gm.graph, threads, level)
+        with symbols.at(symbols.of_trace()):
+            parts, functions, inputs = _kernels(gm.graph, symbols, threads, level, strict)
     except Refused as reason:
         log.debug("nothing is taken: %s", reason)
         counters["refused"] += 1

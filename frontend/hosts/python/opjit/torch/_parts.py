@@ -11,7 +11,8 @@ import operator
 
 import torch
 
-from ._aten import NAMES, RANK, TABLE, used, value_of, whole
+from ._aten import NAMES, RANK, TABLE, elements, used, value_of
+from ._sizes import whole
 from . import _aten_axes  # noqa: F401 (its rows of the table)
 
 
@@ -127,7 +128,7 @@ class Parts:
     def _gains(self, part):
         """Whether a kernel is faster than PyTorch: it saves a pass over memory, or does something better."""
         work = [n for n in part if n.target is not operator.getitem and not entry_of(n).view]
-        generated = any(i in self.free and value_of(i).numel() > 1 for n in work for i in inputs_of(n))
+        generated = any(i in self.free and elements(value_of(i)) > 1 for n in work for i in inputs_of(n))
         return sum((1 if entry_of(n).light else 2) - entry_of(n).lag for n in work) + generated > 1
 
     def _follow(self):

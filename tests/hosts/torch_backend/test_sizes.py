@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(backend="opjit") where sizes change from call to call, by themselves or as the user marked them."""
+import unittest
+
+import torch
+import torch.nn.functional as F
+
+from support import Case, compiled, counters
+
+
+class Shapes(Case):
+    def check_sizes(self, f, make, sizes, kernels, marked=None):
+        g = compiled(f)
+        with torch.no_grad():
+            for n in sizes:
+                args = make(n)
+                if marked is not None:
+                    torch._dynamo.mark_dynamic(args[0], marked)
+                self.same(g(*args), f(*args))
+        self.assertEqual((counters["kernels"], counters["refused"]), (kernels, 0))
+
+    def test_several(self):
+        """One kernel for the first shape, and one for all others."""
+        self.check_sizes(lambda x: (x.exp() * 2 + 1).softmax(-1), lambda n: (torch.randn(3, n),), (4, 9, 17, 30, 2), 2)
+        self.assertEqual(counters["left"], 0)
+
+    def test_masks(self):
+        self.check_sizes(lambda x: x.masked_fill(torch.ones([x.shape[1]] * 2, dtype=torch.bool).triu(1), -torch.inf)
+                         .softmax(-1), lambda n: (torch.randn(2, n, n),), (9, 14, 40, 3, 77), 2)
+
+    def test_decoder(self):
+        """A token more in each call, whose keys and values have symbols of their own."""
+        self.check_sizes(lambda q, k, v: F.scaled_dot_product_attention(q, k, v) * 2, lambda n: [
+            torch.randn(2, 4, i, 16) for i in (1, n, n)], range(5, 40), 2)
+
+    def test_beyond(self):
+        """Sizes above those of the kernel get another one, and so do single ones where one for all is refused."""
+        self.check_sizes(lambda x: (x.exp() * 2 + 1).tril(), lambda n: (torch.randn(n, 3),), (4, 9, 1500, 30, 30000), 2)
+        torch._dynamo.reset()
+        counters.clear()
+        self.check_sizes(lambda a, b: torch.cat([a, b], 1).softmax(-1) * 2, lambda n: (
+            torch.randn(2, n), torch.randn(2, n + 1)), (4, 7, 9, 2500, 2500, 2501, 12), 2)
+
+    def test_strides(self):
+        """Results in the order of the trace, inputs with gaps, sizes in results alone."""
+        self.check_sizes(lambda x: (x.t().exp() * 2, x[1:] * 2 + x[:-1]), lambda n: (torch.randn(n, 8).t(),), (
+            4, 9, 17), 4)
+        torch._dynamo.reset()
+        counters.clear()
+        self.check_sizes(lambda x: x.exp() * 2 + 1, lambda n: (torch.randn(n, 8)[:, ::2],), (4, 9, 17), 2)
+
+    def test_needed_values(self):
+        """Sizes that have to be known become known for a few calls, and then what needs them is PyTorch's."""
+        f = lambda x, k: (x.exp() * 2 + 1)[:, k:].tanh() * k  # noqa: E731
+        g = compiled(f)
+        with torch.no_grad():
+            for n in range(2, 24):
+                x = torch.randn(3, n)
+                self.same(g(x, n // 2), f(x, n // 2))
+
+    def test_dynamic(self):
+        f = lambda x, n: x.exp() * n + x.shape[0]  # noqa: E731
+        g = torch.compile(f, backend="opjit", dynamic=True)
+        for n in (4, 9):
+            x = torch.randn(3, n)
+            self.same(g(x, n), f(x, n))
+
+    def test_marked(self):
+        self.check_sizes(lambda x: x.exp() * 2 + 1, lambda n: (torch.randn(n, 3),), (4, 9, 17), 1, marked=0)
+
+    def test_marked_in_training(self):
+        model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.LayerNorm(32))
+        g = compiled(model)
+        for n in (20, 33, 50):
+            x = torch.randn(n, 16)
+            torch._dynamo.mark_dynamic(x, 0)
+            self.same(*(torch.autograd.grad(m(x).square().sum(), list(model.parameters())) for m in (g, model)), 1e-3)
+
+    def test_unknown(self):
+        """Sizes without a value at the trace are PyTorch's."""
+        f = lambda x: x.exp() * 2 + 1  # noqa: E731
+        g = compiled(f)
+        for n in (4, 9):
+            x = torch.randn(n, 3)
+            torch._dynamo.decorators.mark_unbacked(x, 0)
+            self.same(g(x), f(x))
+
+    def test_empty_and_large_ranks(self):
+        for shape in ((0, 3), (1,) * 9):
+            torch._dynamo.reset()
+            x = torch.randn(shape)
+            self.same(compiled(lambda x: x.exp() * 2 + 1)(x), x.exp() * 2 + 1)
+        self.assertEqual(counters["kernels"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
