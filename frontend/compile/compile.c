@@ -182,14 +182,13 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .executor = unit->options.executor,
         .functions = opjit_fe_functions(unit->core, unit->options.flags, &functions),
     };
-    codegen_result code;
+    codegen_result code = { 0 };
     opjit_status status;
 
     if (unit->program.count == 0) /* nothing but custom operators */
         return opjit_fe_image_make(unit, NULL, image, error);
     opjit_rt_arena_init(&arena, request.allocator);
     request.variants = opjit_fe_program_list(&unit->program, &arena);
-    memset(&code, 0, sizeof code);
     opjit_rt_bytes_init(&code.bytes, request.allocator);
     status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
     *times = (rt_kernel_times){ times->compile_ms, times->lower_ms, times->passes_ms, opjit_fe_now() - start,

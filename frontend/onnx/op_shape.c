@@ -66,7 +66,8 @@ opjit_status opjit_onnx_constant(onnx_import *m, onnx_call *c)
     const onnx_attribute *const a = c->node->attribute_count == 0 ? NULL : &c->node->attributes[0];
     const onnx_attribute *const value = opjit_onnx_attribute(m, c, "value");
     if (value != NULL && value->tensor != NULL) {
-        onnx_value v = { .type = opjit_onnx_read_type(value->tensor->type), .rank = value->tensor->rank, .source = value->tensor };
+        onnx_value v = { .type = opjit_onnx_read_type(value->tensor->type), .rank = value->tensor->rank,
+                         .source = value->tensor };
         memcpy(v.dims, value->tensor->dims, sizeof v.dims);
         return opjit_onnx_give_value(m, c, 0, &v);
     }

@@ -7,8 +7,8 @@
  *     sum ab - q sum a - p (sum b - K q)
  *
  * Padding is a byte that is p.  The windows' words are unsigned, those of the rows signed; bytes of the other kind are
- * moved by 128, and their zero point with them.  A stage before packs the words of the rows and makes their sums; those
- * of windows are made where taps are put side by side. */
+ * moved by 128, and their zero point with them.  A stage before packs the words of the rows and makes their sums (two
+ * stages, where they are constants: both are kept); those of windows are made where taps are put side by side. */
 #include "ir/passes/contraction_window.h"
 
 #include <string.h>
@@ -45,6 +45,21 @@ static bool find_byte(const ir_func *f, ir_ref factor, window_byte *out)
     return n->op == IR_LOAD && (n->type == IR_I8 || n->type == IR_U8);
 }
 
+/* Whether a zero point is constants that are all 0, as quantized models have it for filters: there is none. */
+static bool is_nothing(const ir_func *f, ir_ref zero)
+{
+    while (ir_at(f, zero)->op == IR_CAST)
+        zero = ir_operand(f, zero, 0);
+    if (ir_at(f, zero)->op != IR_LOAD)
+        return false;
+    const ir_tensor *t = &f->tensors[opjit_ir_root(f, ir_at(f, zero)->ref)];
+    const uint8_t *data = t->data;
+    uint64_t i = 0;
+    while (t->role == IR_CONSTANT && data != NULL && i < t->bytes && data[i] == 0)
+        i++;
+    return i > 0 && i == t->bytes;
+}
+
 static bool is_bytes(window *w, uint32_t factor)
 {
     ir_func *f = w->c.f;
@@ -62,7 +77,7 @@ static bool is_bytes(window *w, uint32_t factor)
             return false;
     if ((b.zero != 0 && opjit_ir_uses(f, b.zero, opjit_ir_reduced(f, w->c.statement))) || (!windows && b.inside != 0))
         return false;
-    w->zero[windows] = b.zero != 0;
+    w->zero[windows] = b.zero != 0 && !is_nothing(f, b.zero);
     w->moved[windows] = (ir_at(f, b.load)->type == IR_I8) == windows;
     w->flat_bytes = windows ? b.inside == 0 : w->flat_bytes;
     return true;
@@ -155,20 +170,64 @@ static uint32_t make_temp(window *w, uint32_t rank, int64_t rows, int64_t length
     return opjit_ir_span_bytes(&t, &t.bytes) ? opjit_ir_tensor(w->c.f, &t) : 0;
 }
 
+/* Whether the rows' bytes are constants, whose words are kept: a stage that is made once stores one temp. */
+static bool keeps_rows(const window *w)
+{
+    const place_rows_of *r = w->c.r;
+    window_byte b;
+    return r->once && find_byte(w->c.f, w->values[1 - w->factor], &b) &&
+           opjit_ir_constant_bytes(w->c.f, r->sources, b.load) > 0;
+}
+
+/* A stage over all rows of the temps. */
+static ir_ref open_rows(window *w, int64_t all, block *body)
+{
+    const ir_ref stage = opjit_ir_stage(w->c.f, opjit_ir_index(w->c.f, 0), opjit_ir_index(w->c.f, all), 1);
+    *body = (block){ .parent = stage };
+    return stage;
+}
+
+/* Adds the bytes of a word of row p to its sum. */
+static void add_word(window *w, block *list, uint32_t sum, ir_ref word)
+{
+    ir_func *f = w->c.f;
+    const ir_ref zero = opjit_ir_index(f, 0);
+    const ir_ref more =
+        ir_make3(f, IR_DOT4_US, IR_I32, opjit_ir_load(f, sum, &zero), opjit_ir_const(f, IR_I32, ONES), word);
+    opjit_ir_contract_store(&w->c, list, sum, more, &zero);
+}
+
+/* The sums of the words that are packed, in a stage of their own. */
+static void sum_rows(window *w, block *stages, uint32_t sum, int64_t all)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block body, of_k;
+    const ir_ref zero = opjit_ir_index(f, 0), stage = open_rows(w, all, &body);
+    if (f->failed)
+        return;
+    const ir_ref p = ir_at(f, stage)->ref;
+    opjit_ir_contract_store(c, &body, sum, opjit_ir_const(f, IR_I32, 0), &zero);
+    const ir_ref k = contract_loop(c, &body, opjit_ir_index(f, c->length), &of_k);
+    add_word(w, &of_k, sum, opjit_ir_load(f, w->weights, (ir_ref[]){ p, k }));
+    opjit_ir_contract_store(c, &body, w->row_sums, opjit_ir_load(f, sum, &zero), &p);
+    opjit_ir_block_add(f, stages, stage);
+}
+
 bool opjit_ir_window_pack_rows(window *w, block *stages)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS];
     const int64_t each = rows->blocks * rows->block, all = w->groups * each, one = 1;
-    const bool sums = w->zero[1] || w->moved[1];
+    const bool sums = w->zero[1] || w->moved[1], apart = sums && keeps_rows(w), beside = sums && !apart;
     w->weights = make_temp(w, 2, all, c->length);
     w->row_sums = sums ? make_temp(w, 1, all, 0) : 0;
     const uint32_t sum = sums ? opjit_ir_contract_scratch(c, 1, &one, 0) : 0;
-    const ir_ref zero = opjit_ir_index(f, 0), stage = opjit_ir_stage(f, zero, opjit_ir_index(f, all), 1);
+    block body, blocks[WINDOW_DIGITS];
+    const ir_ref zero = opjit_ir_index(f, 0), stage = open_rows(w, all, &body);
     if (f->failed || w->weights == 0)
         return false;
-    block body = { .parent = stage }, blocks[WINDOW_DIGITS];
     const ir_ref p = ir_at(f, stage)->ref;
     ir_ref at[9], digits[WINDOW_DIGITS], own[2] = { p, zero };
     for (uint32_t d = 0; d < 9; d++)
@@ -179,7 +238,7 @@ bool opjit_ir_window_pack_rows(window *w, block *stages)
     if (each > w->group)
         row = ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, w->group - 1));
     row = opjit_ir_block_let(f, &body, row);
-    if (sums)
+    if (beside)
         opjit_ir_contract_store(c, &body, sum, opjit_ir_const(f, IR_I32, 0), &zero);
     block *last = &body;
     for (uint32_t d = 0; d < w->digit_count; d++) {
@@ -189,13 +248,13 @@ bool opjit_ir_window_pack_rows(window *w, block *stages)
     }
     const ir_ref word = opjit_ir_block_let(f, last, opjit_ir_window_word(w, 1 - w->factor, digits, row, at));
     opjit_ir_contract_store(c, last, w->weights, word, own);
-    if (sums) {
-        const ir_ref more = ir_make3(f, IR_DOT4_US, IR_I32, opjit_ir_load(f, sum, &zero),
-                                     opjit_ir_const(f, IR_I32, ONES), word);
-        opjit_ir_contract_store(c, last, sum, more, &zero);
+    if (beside) {
+        add_word(w, last, sum, word);
         opjit_ir_contract_store(c, &body, w->row_sums, opjit_ir_load(f, sum, &zero), &p);
     }
     opjit_ir_block_add(f, stages, stage);
+    if (apart)
+        sum_rows(w, stages, sum, all);
     return !f->failed;
 }
 

@@ -140,8 +140,8 @@ static double cost_of_threads(const window *w)
     return opjit_ir_window_for_threads(w, opjit_ir_window_cost(w));
 }
 
-/* Two blocks in place of one, if threads gain by it: of lines, which may need more tiles, or of rows, both of which copy
- * what windows read. */
+/* Two blocks in place of one, if threads gain by it: of lines, which may need more tiles, or of rows, both of which
+ * copy what windows read. */
 static void halve(window *w)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];

@@ -169,8 +169,8 @@ opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const slot *slots, 
 opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
                                    opjit_error *error);
 
-/* pool.c: a call of several steps begins (1) or ends (-1u).  Until it ends, threads of the executor, if that is a pool's,
- * watch longer for the next step than they do after a call.  Other executors: nothing happens. */
+/* pool.c: a call of several steps begins (1) or ends (-1u).  Until it ends, threads of the executor, if that is a
+ * pool's, watch longer for the next step than they do after a call.  Other executors: nothing happens. */
 void opjit_rt_pool_count_call(const opjit_executor *e, unsigned by);
 
 /* --- dims.c ------------------------------------------------------------------------------------------------------- */

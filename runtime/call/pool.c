@@ -286,8 +286,8 @@ static uint32_t missing(opjit_pool *p, uint64_t units)
 }
 
 /* While helpers are missing: single units by the clock, until what is left is worth the trouble of getting them.  Short
- * work is done before that, without as much as taking the lock.  Gives the first unit that is left.  Two long units would
- * never be shared: so after one the next run wakes helpers at once, until one is short. */
+ * work is done before that, without as much as taking the lock.  Gives the first unit that is left.  Two long units
+ * would never be shared: so after one the next run wakes helpers at once, until one is short. */
 static uint64_t run_while_short(opjit_pool *p, const job *j)
 {
     const uint64_t start = now_ns();

@@ -43,8 +43,9 @@ static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
     return true;
 }
 
-/* Does a difference of products, as m n - n, rise with every size?  It does where the product that is taken away divides
- * the other one and is never more than it: least and largest value are then those of the least and largest sizes. */
+/* Does a difference of products, as m n - n, rise with every size?  It does where the product that is taken away
+ * divides the other one and is never more than it: least and largest value are then those of the least and largest
+ * sizes. */
 static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count)
 {
     const uint32_t up = form->factors[0] > 0 ? 0 : 1, down = 1 - up;

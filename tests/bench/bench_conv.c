@@ -147,8 +147,9 @@ static void put_dnn(report *r, const char *name, filtered *w, bool blocked)
     conv_dnn_free(d);
 }
 
-/* The same convolution of UINT8 and INT8, with zero points, in INT32, beside that of FLOAT32. */
-static bool put_bytes(report *r, opjit_context *context, const char *name, filtered *whole)
+/* The same convolution of UINT8 and INT8, with zero points, in INT32, beside that of FLOAT32; constant: the filter,
+ * whose zero point is 0, as quantized models have it. */
+static bool put_bytes(report *r, opjit_context *context, const char *name, filtered *whole, bool constant)
 {
     const conv *c = &whole->c;
     const uint32_t pad[2] = { c->pad, c->pad }, strides[2] = { c->stride, c->stride }, ones[2] = { 1, 1 };
@@ -166,25 +167,34 @@ static bool put_bytes(report *r, opjit_context *context, const char *name, filte
     opjit_tensor inputs[4];
     opjit_binding bindings[5] = { { 0 } };
     char text[80];
+    uint32_t count = 0;
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
     bool ok = true;
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < 5 && ok; i++) {
         uint64_t bytes = 4 * (uint64_t)c->out_channels * c->out_size * c->out_size;
-        if (i < 4) {
+        if (i < 4)
             bytes = ((uint64_t)sizes[i][0] * sizes[i][1] * sizes[i][2] * sizes[i][3] + 3) / 4 * 4;
-            inputs[i] = opjit_graph_input(g, names[i], types[i], 4, sizes[i]);
-        }
-        bindings[i] = (opjit_binding){ measure_buffer(bytes), bytes };
-        ok = ok && bindings[i].data != NULL;
+        uint8_t *const data = measure_buffer(bytes);
+        ok = data != NULL;
         for (uint64_t e = 0; ok && e < bytes; e++)
-            ((uint8_t *)bindings[i].data)[e] = (uint8_t)(e * 2654435761u >> 24);
+            data[e] = constant && i == 3 ? 0 : (uint8_t)(e * 2654435761u >> 24);
+        if (ok && constant && (i == 2 || i == 3)) {
+            inputs[i] = opjit_graph_constant(g, types[i], 4, sizes[i], data, bytes, 0);
+            measure_buffer_free(data, bytes);
+            continue;
+        }
+        if (ok && i < 4)
+            inputs[i] = opjit_graph_input(g, names[i], types[i], 4, sizes[i]);
+        if (ok)
+            bindings[count++] = (opjit_binding){ data, bytes };
     }
-    opjit_graph_output(g, "out", opjit_graph_op(g, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4));
+    if (ok)
+        opjit_graph_output(g, "out", opjit_graph_op(g, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4));
     ok = ok && opjit_graph_compile(g, NULL, &k.kernel, &error) == OPJIT_OK;
     opjit_graph_destroy(g);
-    k.call = (opjit_call){ .struct_size = sizeof k.call, .binding_count = 5, .bindings = bindings };
-    snprintf(text, sizeof text, "%s, bytes", name);
+    k.call = (opjit_call){ .struct_size = sizeof k.call, .binding_count = count, .bindings = bindings };
+    snprintf(text, sizeof text, "%s, bytes%s", name, constant ? "" : " given");
     if (ok) {
         measure_pair pair;
         measure_run(kernel_run, &k, kernel_run, &whole->k, r->pairs, SAMPLE, &pair);
@@ -193,9 +203,8 @@ static bool put_bytes(report *r, opjit_context *context, const char *name, filte
     } else {
         fprintf(stderr, "%s: %s\n", text, error.message);
     }
-    for (uint32_t i = 0; i < 5; i++)
-        if (bindings[i].data)
-            measure_buffer_free(bindings[i].data, bindings[i].bytes);
+    for (uint32_t i = 0; i < count; i++)
+        measure_buffer_free(bindings[i].data, bindings[i].bytes);
     return ok && !k.failed;
 }
 
@@ -237,7 +246,8 @@ static bool one(report *r, opjit_context *context, const layer *l, bool wide)
         put_dnn(r, l->name, &w, true);
         put_peak(r, l->name, &w, wide);
         put(r, l->name, &w, "filter given", kernel_run, &w.given, 0);
-        ok = c->groups > 1 || c->in_channels % 4 != 0 || more || put_bytes(r, context, l->name, &w);
+        ok = c->groups > 1 || c->in_channels % 4 != 0 || more ||
+             (put_bytes(r, context, l->name, &w, true) && put_bytes(r, context, l->name, &w, false));
     }
     opjit_kernel_release(w.k.kernel);
     opjit_kernel_release(w.given.kernel);
