@@ -413,6 +413,27 @@ static opjit_tensor angles(onnx_import *m, const onnx_call *c, const attention *
     return opjit_onnx_reshape(m, opjit_graph_slice(m->graph, onnx_tensor_of(m, c, table), begin, sizes, NULL), 4, dims);
 }
 
+/* Keys and values with those of the past, and what queries see of them; the past's are inputs past and past + 1. */
+static opjit_status mask_group(onnx_import *m, onnx_call *c, attention *a, uint32_t past, uint32_t bias, bool each_call,
+                               opjit_tensor first_at)
+{
+    const int64_t window = opjit_onnx_int(m, c, "local_window_size", -1);
+    a->window = window > 0 && (uint64_t)window < a->keys ? (uint64_t)window : 0;
+    a->mask = mask_of(m, c, bias, a->type);
+    a->causal = !each_call;
+    if (each_call) {
+        TRY(place_rows(m, c, a, past, 1, first_at, &a->k));
+        TRY(place_rows(m, c, a, past + 1, 2, first_at, &a->v));
+        const opjit_tensor mask = seen(m, a, first_at);
+        a->mask = a->mask.index == 0 ? mask : opjit_graph_add(m->graph, a->mask, mask);
+        a->window = 0;
+    } else {
+        TRY(add_past(m, c, past, 1, &a->k, a->type));
+        TRY(add_past(m, c, past + 1, 2, &a->v, a->type));
+    }
+    return OPJIT_OK;
+}
+
 /* com.microsoft's GroupQueryAttention: query, key, value (or all in the first), past key and value, lengths, the number
  * of all keys, tables of cosines and sines, positions, attention bias. */
 opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
@@ -469,20 +490,7 @@ opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
         *parts[i] = opjit_graph_transpose(g, t, order);
         first += sizes[2];
     }
-    const int64_t window = opjit_onnx_int(m, c, "local_window_size", -1);
-    a.window = window > 0 && (uint64_t)window < a.keys ? (uint64_t)window : 0;
-    a.mask = mask_of(m, c, BIAS, a.type);
-    a.causal = !each_call;
-    if (each_call) {
-        TRY(place_rows(m, c, &a, PAST_KEY, 1, first_at, &a.k));
-        TRY(place_rows(m, c, &a, PAST_VALUE, 2, first_at, &a.v));
-        const opjit_tensor mask = seen(m, &a, first_at);
-        a.mask = a.mask.index == 0 ? mask : opjit_graph_add(g, a.mask, mask);
-        a.window = 0;
-    } else {
-        TRY(add_past(m, c, PAST_KEY, 1, &a.k, a.type));
-        TRY(add_past(m, c, PAST_VALUE, 2, &a.v, a.type));
-    }
+    TRY(mask_group(m, c, &a, PAST_KEY, BIAS, each_call, first_at));
     a.scale = scale_of(m, c, a.width);
     a.softcap = (double)opjit_onnx_float(m, c, "softcap", 0);
     return opjit_onnx_give(m, c, 0, join_heads(m, attend(m, &a), a.batch, a.queries, a.heads, a.width), a.type, 3);
