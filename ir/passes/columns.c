@@ -307,8 +307,7 @@ static void add_places(column_stage *s, block *list)
     s->in.extents[around + 1] = (uint64_t)s->columns;
     s->in.loop_count++;
     const ir_ref value = value_at(s, &of_j, k, j), best = opjit_ir_load(f, s->best, &j);
-    const ir_ref better = is_better(s, value, best);
-    const ir_ref place = ir_make1(f, IR_ELEM, type, k);
+    const ir_ref better = is_better(s, value, best), place = ir_make1(f, IR_ELEM, type, k);
     store(s, &of_j, s->row, ir_make3(f, IR_SELECT, IR_NONE, better, place, opjit_ir_load(f, s->row, &j)), &j);
     store(s, &of_j, s->best, ir_make3(f, IR_SELECT, IR_NONE, better, value, best), &j);
     s->in.loop_count = around;
