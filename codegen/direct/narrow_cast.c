@@ -99,6 +99,10 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
     const uint32_t width = dx_width(from);
+    if (width > 2 * LANE) {
+        opjit_dx_refuse(f, "truncation");
+        return;
+    }
     if (to.bits == 1) { /* their lowest bits, at the top, as signs */
         static const dx_form_name shifts[] = { DX_FORMS, DX_F_SHIFTW, DX_F_SHIFTD, DX_F_SHIFTQ };
         static const dx_form_name greater[] = { DX_FORMS, DX_F_PCMPGTW, DX_F_PCMPGTD, DX_F_PCMPGTQ };

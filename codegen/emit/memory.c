@@ -125,11 +125,13 @@ static uint32_t only_lane(LLVMValueRef mask)
     return only;
 }
 
-/* LLVM 22 makes one lane of a vector that was truncated a store of the element as it was before, which is larger. */
+/* LLVM 22 makes one lane of a vector that was truncated a store of the element as it was before, which is larger.
+ * Elements of 32 bits and more are left to it at quick, whose selection knows no lane. */
 static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
 {
     LLVMValueRef mask = opjit_cg_narrow(f, f->piece->mask);
-    const uint32_t only = only_lane(mask);
+    const uint32_t bits = opjit_cg_bits(value);
+    const uint32_t only = f->peak || bits < 32 ? only_lane(mask) : UINT32_MAX;
     if (only != UINT32_MAX) {
         LLVMValueRef element = LLVMBuildExtractElement(f->b, value, opjit_cg_number(f, 32, 1, only), "");
         LLVMValueRef at = opjit_cg_offset(f, LLVMTypeOf(element), pointer, opjit_cg_number(f, 64, 1, only));
