@@ -55,6 +55,14 @@ typedef enum dx_kind {
     DX_FENCE
 } dx_kind;
 
+enum { /* of DX_ARITH: code, the opcode */
+       DX_ADD = 0x03,
+       DX_OR = 0x0b,
+       DX_AND = 0x23,
+       DX_SUB = 0x2b,
+       DX_XOR = 0x33
+};
+
 enum {                    /* of a move */
        DX_FROM_FIXED = 1, /* from register imm: a parameter, a result */
        DX_TO_FIXED = 2    /* to register imm: an argument */
@@ -190,6 +198,10 @@ bool opjit_dx_constant(dx_func *f, LLVMValueRef v, int64_t *out); /* an integer,
 dx_mem opjit_dx_place(dx_func *f, LLVMValueRef pointer);
 dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v); /* a vector of i1, or an i1, as a mask */
 void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from);
+/* dst = a, and an operation of so many bytes on it, whose other operand and code are set in what is returned. */
+dx_op *opjit_dx_two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes);
+void opjit_dx_lowest_bit(dx_func *f, dx_reg dst, dx_reg a);   /* dst = a & 1 */
+void opjit_dx_bit_as_all(dx_func *f, dx_reg dst, dx_reg bit); /* dst = -bit: no bits, or all */
 /* What follows does not always follow what was before: constants are loaded again. */
 static inline void dx_forget_constants(dx_func *f)
 {

@@ -73,13 +73,7 @@ static dx_reg with_lanes(dx_func *f, dx_reg mask, uint32_t lanes, uint32_t bits)
 static dx_reg from_number(dx_func *f, dx_reg number, uint32_t bits)
 {
     const dx_reg all = opjit_dx_new(f, DX_INT), mask = opjit_dx_mask_new(f, bits);
-    opjit_dx_op(f, DX_NUMBER)->dst = all;
-    dx_op *o = opjit_dx_op(f, DX_ARITH);
-    o->code = 0x2b;
-    o->bytes = 8;
-    o->tied = true;
-    o->dst = all;
-    o->b = number;
+    opjit_dx_bit_as_all(f, all, number);
     opjit_dx_vector(f, DX_F_MOVQ, LEAST, mask, 0, all);
     return mask;
 }
@@ -190,13 +184,7 @@ void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint3
     }
     const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_result(f, v); /* go away if nothing needs them */
     opjit_dx_vector(f, DX_F_FROMD, LEAST, all, 0, mask);
-    opjit_dx_copy(f, dst, all);
-    dx_op *o = opjit_dx_op(f, DX_ARITH);
-    o->code = 0x23;
-    o->bytes = 4;
-    o->tied = true;
-    o->dst = dst;
-    o->imm = 1;
+    opjit_dx_lowest_bit(f, dst, all);
     opjit_dx_find(f, v)->second = mask;
 }
 

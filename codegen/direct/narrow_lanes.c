@@ -462,12 +462,6 @@ dx_reg opjit_dx_narrow_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
     }
     const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_INT);
     opjit_dx_vector(f, extracts[dx_size(bits)], LANE, all, 0, mask)->imm = lane % each;
-    opjit_dx_copy(f, dst, all);
-    dx_op *o = opjit_dx_op(f, DX_ARITH);
-    o->code = 0x23;
-    o->bytes = 4;
-    o->tied = true;
-    o->dst = dst;
-    o->imm = 1;
+    opjit_dx_lowest_bit(f, dst, all);
     return dst;
 }

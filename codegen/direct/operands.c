@@ -59,6 +59,34 @@ void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from)
     o->a = from;
 }
 
+dx_op *opjit_dx_two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes)
+{
+    opjit_dx_copy(f, dst, a);
+    dx_op *o = opjit_dx_op(f, kind);
+    o->dst = dst;
+    o->tied = true;
+    o->bytes = (uint8_t)bytes;
+    return o;
+}
+
+void opjit_dx_lowest_bit(dx_func *f, dx_reg dst, dx_reg a)
+{
+    dx_op *o = opjit_dx_two_address(f, DX_ARITH, dst, a, 4);
+    o->code = DX_AND;
+    o->imm = 1;
+}
+
+void opjit_dx_bit_as_all(dx_func *f, dx_reg dst, dx_reg bit)
+{
+    opjit_dx_op(f, DX_NUMBER)->dst = dst;
+    dx_op *o = opjit_dx_op(f, DX_ARITH);
+    o->code = DX_SUB;
+    o->bytes = 8;
+    o->tied = true;
+    o->dst = dst;
+    o->b = bit;
+}
+
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
 /* The bits of an element of a constant. */
@@ -444,13 +472,9 @@ void opjit_dx_gep(dx_func *f, LLVMValueRef v)
         const dx_reg far = opjit_dx_number(f, mem.offset);
         mem.offset = 0;
         const dx_reg sum = opjit_dx_new(f, DX_INT), base = lea(f, mem);
-        opjit_dx_copy(f, sum, base);
-        dx_op *o = opjit_dx_op(f, DX_ARITH);
-        o->dst = sum;
+        dx_op *o = opjit_dx_two_address(f, DX_ARITH, sum, base, 8);
         o->b = far;
-        o->tied = true;
-        o->code = 0x03;
-        o->bytes = 8;
+        o->code = DX_ADD;
         mem = (dx_mem){ .where = DX_AT_REGISTER, .base = sum };
     }
     if (mem.index && !opjit_dx_only_here(f, v))

@@ -27,13 +27,7 @@ static void extend_integer(dx_func *f, LLVMValueRef v, dx_type from, dx_type to,
     }
     const dx_reg dst = opjit_dx_result(f, v);
     if (from.bits == 1) {
-        opjit_dx_op(f, DX_NUMBER)->dst = dst;
-        dx_op *o = opjit_dx_op(f, DX_ARITH);
-        o->code = 0x2b;
-        o->bytes = 8;
-        o->tied = true;
-        o->dst = dst;
-        o->b = a;
+        opjit_dx_bit_as_all(f, dst, a);
         return;
     }
     (void)to;
@@ -52,13 +46,7 @@ static void integer_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from
         rename_value(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
     } else {
         const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), dst = opjit_dx_result(f, v);
-        opjit_dx_copy(f, dst, a);
-        dx_op *o = opjit_dx_op(f, DX_ARITH);
-        o->code = 0x23;
-        o->bytes = 4;
-        o->tied = true;
-        o->dst = dst;
-        o->imm = 1;
+        opjit_dx_lowest_bit(f, dst, a);
     }
 }
 

@@ -3,21 +3,9 @@
  * those of conditions, which are 0. */
 #include "codegen/direct.h"
 
-enum { ADD_CODE = 0x03, OR_CODE = 0x0b, AND_CODE = 0x23, SUB_CODE = 0x2b, XOR_CODE = 0x33 };
-
 static bool is_short(int64_t number)
 {
     return number >= INT32_MIN && number <= INT32_MAX;
-}
-
-static dx_op *two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes)
-{
-    opjit_dx_copy(f, dst, a);
-    dx_op *o = opjit_dx_op(f, kind);
-    o->dst = dst;
-    o->tied = true;
-    o->bytes = (uint8_t)bytes;
-    return o;
 }
 
 static void multiply(dx_func *f, LLVMValueRef v, uint32_t bytes)
@@ -32,11 +20,11 @@ static void multiply(dx_func *f, LLVMValueRef v, uint32_t bytes)
     const dx_reg a = opjit_dx_use(f, x);
     if (!opjit_dx_constant(f, y, &by) || !is_short(by)) {
         const dx_reg b = opjit_dx_use(f, y), dst = opjit_dx_result(f, v);
-        two_address(f, DX_TIMES, dst, a, bytes)->b = b;
+        opjit_dx_two_address(f, DX_TIMES, dst, a, bytes)->b = b;
         return;
     }
     if (by > 0 && (by & (by - 1)) == 0) {
-        two_address(f, DX_SHIFT, opjit_dx_result(f, v), a, bytes)->code = 4;
+        opjit_dx_two_address(f, DX_SHIFT, opjit_dx_result(f, v), a, bytes)->code = 4;
         f->ops[f->op_count - 1].imm = __builtin_ctzll((uint64_t)by);
         return;
     }
@@ -87,7 +75,7 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     const uint32_t bytes = t.bits == 64 ? 8 : 4;
     if (opjit_dx_constant(f, LLVMGetOperand(v, 1), &by)) {
         const dx_reg dst = opjit_dx_result(f, v);
-        dx_op *o = two_address(f, DX_SHIFT, dst, a, bytes);
+        dx_op *o = opjit_dx_two_address(f, DX_SHIFT, dst, a, bytes);
         o->code = code;
         o->imm = by & (t.bits - 1);
         return;
@@ -144,15 +132,15 @@ void opjit_dx_select_integer(dx_func *f, LLVMValueRef v, LLVMOpcode op)
         return;
     }
     const dx_reg b = is_number ? 0 : opjit_dx_use(f, y), dst = opjit_dx_result(f, v);
-    dx_op *o = two_address(f, DX_ARITH, dst, a, bytes);
+    dx_op *o = opjit_dx_two_address(f, DX_ARITH, dst, a, bytes);
     o->b = b;
     o->imm = is_number ? number : 0;
     switch (op) {
-    case LLVMAdd: o->code = ADD_CODE; break;
-    case LLVMSub: o->code = SUB_CODE; break;
-    case LLVMAnd: o->code = AND_CODE; break;
-    case LLVMOr: o->code = OR_CODE; break;
-    default: o->code = XOR_CODE; break;
+    case LLVMAdd: o->code = DX_ADD; break;
+    case LLVMSub: o->code = DX_SUB; break;
+    case LLVMAnd: o->code = DX_AND; break;
+    case LLVMOr: o->code = DX_OR; break;
+    default: o->code = DX_XOR; break;
     }
     if (t.bits == 1 && (op == LLVMAdd || op == LLVMSub))
         opjit_dx_refuse(f, "sum of conditions");

@@ -42,15 +42,10 @@ static dx_reg lane_of(dx_func *f, LLVMValueRef v, uint32_t lane, uint32_t depth)
 
 static dx_reg sum(dx_func *f, LLVMOpcode op, dx_reg a, dx_reg b, uint32_t bytes)
 {
-    enum { ADD_CODE = 0x03, SUB_CODE = 0x2b };
     const dx_reg dst = opjit_dx_new(f, DX_INT);
-    opjit_dx_copy(f, dst, a);
-    dx_op *o = opjit_dx_op(f, op == LLVMMul ? DX_TIMES : DX_ARITH);
-    o->dst = dst;
+    dx_op *o = opjit_dx_two_address(f, op == LLVMMul ? DX_TIMES : DX_ARITH, dst, a, bytes);
     o->b = b;
-    o->tied = true;
-    o->code = op == LLVMAdd ? ADD_CODE : SUB_CODE;
-    o->bytes = (uint8_t)bytes;
+    o->code = op == LLVMAdd ? DX_ADD : DX_SUB;
     return dst;
 }
 
@@ -59,13 +54,9 @@ static dx_reg choice(dx_func *f, dx_reg condition, dx_reg yes, dx_reg no)
 {
     enum { NOT_EQUAL = 5 };
     const dx_reg dst = opjit_dx_new(f, DX_INT);
-    opjit_dx_copy(f, dst, no);
-    dx_op *o = opjit_dx_op(f, DX_SELECT);
-    o->dst = dst;
+    dx_op *o = opjit_dx_two_address(f, DX_SELECT, dst, no, 4);
     o->a = condition;
     o->c = yes;
-    o->tied = true;
-    o->bytes = 4;
     o->cc = NOT_EQUAL;
     return dst;
 }
