@@ -67,13 +67,19 @@ static cg_refusal put_functions(dx_module *m, const rt_target *target, const opj
     return out;
 }
 
+bool opjit_cg_direct_knows(const rt_target *target)
+{
+    enum { LEAST_LEVEL = 3 };
+    return target->arch == RT_ARCH_X86_64 && target->level >= LEAST_LEVEL;
+}
+
 bool opjit_cg_direct(LLVMModuleRef module, const rt_target *target, const opjit_allocator *allocator, rt_bytes *object,
                      cg_refusal *refusal)
 {
     rt_arena arena;
     dx_module m = { .arena = &arena };
     *refusal = (cg_refusal){ .function = "" };
-    if (target->arch != RT_ARCH_X86_64 || target->level < CG_DIRECT_LEVEL)
+    if (!opjit_cg_direct_knows(target))
         refusal->why = "target";
     opjit_rt_arena_init(&arena, allocator);
     opjit_rt_bytes_init(&m.code, allocator);

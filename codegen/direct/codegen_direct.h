@@ -8,7 +8,9 @@
 #include "runtime/target/target.h"
 
 #define CG_DIRECT_NO_MEMORY "no memory"
-enum { CG_DIRECT_LEVEL = 3 /* the least level of x86-64 */ };
+
+/* Whether code for the target can be written here. */
+bool opjit_cg_direct_knows(const rt_target *target);
 
 /* Why a module is LLVM's. */
 typedef struct cg_refusal {

@@ -151,6 +151,8 @@ opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_targ
 opjit_status opjit_cg_explain(const codegen_request *request, const cg_stages *stages, uint32_t level, rt_bytes *out,
                               opjit_error *error);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error); /* module.c */
+/* module.c: whether code for the target, at level quick, mostly needs no backend of LLVM's. */
+bool opjit_cg_writes(const rt_target *target);
 opjit_status opjit_cg_warm(const rt_target *target, const opjit_allocator *allocator, opjit_error *error); /* warm.c */
 
 #endif

@@ -216,6 +216,11 @@ static bool emit_directly(job *j, rt_bytes *object, cg_refusal *refusal)
            opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, refusal);
 }
 
+bool opjit_cg_writes(const rt_target *target)
+{
+    return opjit_cg_direct_knows(target);
+}
+
 static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;

@@ -2,7 +2,6 @@
 /* front.c - the exported function of libopjit-codegen.so and its table: requests that can do without LLVM's backend are
  * answered here, all others by libopjit-codegen-llvm.so, which lies beside it and is loaded when the first of them
  * comes.  From then on it gets them all, as it can do everything that this one can. */
-#include "codegen/direct/codegen_direct.h"
 #include "codegen/driver/driver.h"
 #include "codegen/front/front.h"
 #include "runtime/base/module.h"
@@ -37,16 +36,11 @@ static opjit_status load(const opjit_codegen **out, opjit_error *error)
     return OPJIT_OK;
 }
 
-static bool writes(const rt_target *target)
-{
-    return target->arch == RT_ARCH_X86_64 && target->level >= CG_DIRECT_LEVEL;
-}
-
 /* Whether the request most likely needs no backend. */
 static bool is_for_this(const codegen_request *r)
 {
     const bool code = r->emit == CODEGEN_CODE && r->level == OPJIT_LEVEL_QUICK && !r->verify && !r->llvm_only;
-    return !atomic_load(&whole) && !r->kernel && (r->emit == CODEGEN_PLAN || (code && writes(r->target)));
+    return !atomic_load(&whole) && !r->kernel && (r->emit == CODEGEN_PLAN || (code && opjit_cg_writes(r->target)));
 }
 
 static opjit_status compile(const codegen_request *request, codegen_result *out, opjit_error *error)
@@ -73,7 +67,7 @@ static opjit_status compile(const codegen_request *request, codegen_result *out,
 static opjit_status warm(const rt_target *target, const opjit_allocator *allocator, opjit_error *error)
 {
     const opjit_codegen *table;
-    if (writes(target) && !atomic_load(&whole))
+    if (opjit_cg_writes(target) && !atomic_load(&whole))
         return opjit_cg_warm(target, allocator, error);
     TRY(load(&table, error));
     return table->warm(target, allocator, error);

@@ -36,7 +36,7 @@ check(runtime "${c}|${posix}|${public}|\"runtime/|<(ffi|xxhash)\\.h")
 check(ir "${c}|${public}|\"ir/|\"runtime/(base/base|target/target)\\.h")
 check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eval/math|eval/numerics)\\.h|\"ir/core/ops\\.def|\"runtime/(base/base|target/target)\\.h|<llvm-c/|<llvm/Config/llvm-config\\.h|\"opjit_(build_id|targets)\\.h")
 # What loads LLVM's backend has to find its library.
-check(codegen/front "\"codegen/(codegen|direct/codegen_direct|driver/driver|front/front)\\.h|<stdatomic\\.h|<string\\.h|\"runtime/base/module\\.h|${public}|<llvm-c/|\"opjit_build_id\\.h")
+check(codegen/front "\"codegen/(codegen|driver/driver|front/front)\\.h|<stdatomic\\.h|<string\\.h|\"runtime/base/module\\.h|${public}|<llvm-c/|\"opjit_build_id\\.h")
 # A host has the client, so no LLVM; and nothing else of codegen knows of processes.
 check(codegen/process
       "${c}|${posix}|<(malloc|poll)\\.h|${public}|\"codegen/(codegen\\.h|process/)|\"ir/ir\\.h|\"runtime/(base/(base|lock|module)|target/target)\\.h|\"opjit_build_id\\.h")
