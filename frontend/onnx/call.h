@@ -175,6 +175,9 @@ opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, con
 opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *v, uint32_t rank, const uint64_t *dims);
 /* The tensor by other sizes. */
 opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t rank, const uint64_t *dims);
+/* The tensor with elements repeated: by sizes `apart`, which have 1 where `wide` repeats, read as `rank` dims. */
+opjit_tensor opjit_onnx_repeat(onnx_import *m, opjit_tensor tensor, uint32_t count, const uint64_t *apart,
+                               const uint32_t *wide, uint32_t rank, const uint64_t *dims);
 /* The elements of input i along one axis of the rank, all other sizes 1; null where it is absent. */
 opjit_tensor opjit_onnx_vector(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis);
 /* Adds an operator of several outputs, whose tensors are null if there was an error. */

@@ -45,8 +45,7 @@ static opjit_tensor repeat_heads(onnx_import *m, const attention *a, opjit_tenso
     const uint32_t wide[5] = { (uint32_t)a->batch, (uint32_t)a->kv_heads, (uint32_t)times, (uint32_t)a->keys,
                                (uint32_t)width };
     const uint64_t result[4] = { a->batch, a->heads, a->keys, width };
-    return opjit_onnx_reshape(m, opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, 5, apart), 5, wide), 4,
-                              result);
+    return opjit_onnx_repeat(m, t, 5, apart, wide, 4, result);
 }
 
 /* Softmax of scale * q * k^T and the masks, times v: {batch, heads, queries, v_width}. */

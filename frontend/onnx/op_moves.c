@@ -315,8 +315,7 @@ static opjit_tensor tiled(onnx_import *m, const onnx_value *x, opjit_tensor t, c
         wide[rank++] = one ? repeats[d] : (uint32_t)x->dims[d];
         result[d] = x->dims[d] * repeats[d];
     }
-    return opjit_onnx_reshape(m, opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, rank, apart), rank, wide),
-                              x->rank, result);
+    return opjit_onnx_repeat(m, t, rank, apart, wide, x->rank, result);
 }
 
 opjit_status opjit_onnx_tile(onnx_import *m, onnx_call *c)

@@ -9,7 +9,7 @@
 static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, const onnx_value *x)
 {
     onnx_value *const v = onnx_input(c, i);
-    uint64_t dims[ONNX_RANK + 1];
+    uint64_t dims[ONNX_RANK + 1], result[ONNX_RANK];
     uint32_t sizes[ONNX_RANK + 1], axis = 0;
     if (v == NULL || m->error->status != OPJIT_OK)
         return (opjit_tensor){ 0, 0 };
@@ -23,11 +23,9 @@ static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, co
             dims[d] = d == axis + 1 ? 1 : v->dims[of++];
             sizes[d] = d == axis + 1 ? (uint32_t)block : (uint32_t)dims[d];
         }
-        const opjit_tensor apart = opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), x->rank + 1, dims);
-        const opjit_tensor wide = opjit_graph_broadcast(m->graph, apart, x->rank + 1, sizes);
         for (uint32_t d = 0; d < x->rank; d++)
-            dims[d] = v->dims[d] * (d == axis ? (uint64_t)block : 1);
-        return opjit_onnx_reshape(m, wide, x->rank, dims);
+            result[d] = v->dims[d] * (d == axis ? (uint64_t)block : 1);
+        return opjit_onnx_repeat(m, opjit_onnx_tensor(m, v), x->rank + 1, dims, sizes, x->rank, result);
     }
     return opjit_onnx_vector(m, c, i, x->rank == 0 ? 1 : x->rank, axis);
 }

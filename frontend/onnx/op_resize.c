@@ -200,7 +200,7 @@ static opjit_tensor resize_middle(onnx_import *m, const table *t, opjit_tensor x
         const uint64_t apart[4] = { type.sizes[0], t->in, 1, type.sizes[2] };
         const uint32_t wide[4] = { type.sizes[0], (uint32_t)t->in, (uint32_t)(t->out / t->in), type.sizes[2] };
         const uint64_t result[3] = { type.sizes[0], t->out, type.sizes[2] };
-        return opjit_onnx_reshape(m, opjit_graph_broadcast(g, opjit_onnx_reshape(m, x, 4, apart), 4, wide), 3, result);
+        return opjit_onnx_repeat(m, x, 4, apart, wide, 3, result);
     }
     opjit_tensor y = { 0, 0 };
     if (t->taps > TAPS_BY_GATHER)

@@ -238,6 +238,13 @@ opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t ra
     return opjit_graph_reshape(m->graph, tensor, rank == 0 ? 1 : rank, sizes);
 }
 
+opjit_tensor opjit_onnx_repeat(onnx_import *m, opjit_tensor tensor, uint32_t count, const uint64_t *apart,
+                               const uint32_t *wide, uint32_t rank, const uint64_t *dims)
+{
+    const opjit_tensor all = opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, tensor, count, apart), count, wide);
+    return opjit_onnx_reshape(m, all, rank, dims);
+}
+
 opjit_tensor opjit_onnx_vector(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis)
 {
     uint64_t dims[ONNX_RANK];
