@@ -8,10 +8,8 @@ ONNX Runtime's, in turns, and whether their results are equal.
 OPJIT: the program; TEXT: those whose names contain it.  Needs numpy, onnx and onnxruntime.
 """
 import argparse
-import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,8 +17,9 @@ import time
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+import onnx_peers
 
 OPSET = 20
 
@@ -351,11 +350,8 @@ def compare(opjit, make, threads, rounds, folder):
     outputs = make(net)
     model = f"{folder}/{make.__name__}.onnx"
     net.save(model, *outputs)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
     begin = time.perf_counter()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnx_peers.session_of(model, threads)
     created = (time.perf_counter() - begin) * 1e3
     feed, arguments = feed_of(net), []
     for name, array in feed.items():
@@ -367,15 +363,8 @@ def compare(opjit, make, threads, rounds, folder):
     best, peer = {"run_ms": math.inf, "compile_ms": math.inf}, math.inf
     more = ["--threads", str(threads)] if threads > 1 else []
     for _ in range(rounds):
-        end, times = time.perf_counter() + 0.4, []
-        while time.perf_counter() < end or len(times) < 3:
-            begin = time.perf_counter()
-            session.run(None, feed)
-            times.append((time.perf_counter() - begin) * 1e3)
-        peer = min(peer, statistics.median(times))
-        done = subprocess.run([opjit, "bench", model, "--json", "--quiet", "--no-cache", *arguments, *more],
-                              capture_output=True, text=True, check=True)
-        result = json.loads(done.stdout)["model"]
+        peer = min(peer, onnx_peers.median_call(session, feed))
+        result = onnx_peers.bench(opjit, model, arguments, "--no-cache", *more)
         best = {key: min(best[key], result[key]) for key in best}
     ratio = best["run_ms"] / peer
     print(f"{make.__name__:12s} run {best['run_ms']:8.3f} ms, onnxruntime {peer:8.3f}, ratio {ratio:.2f}; compile "
