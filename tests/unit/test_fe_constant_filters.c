@@ -144,27 +144,18 @@ static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
     }
 }
 
-START_TEST(few_positions)
-{
-    const test_cases cases = test_cases_init("few_positions", CASES);
-    for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i, OF_FEW_POSITIONS);
-}
-END_TEST
+static const struct {
+    const char *name;
+    uint32_t cases;
+} kinds[] = { [OF_FEW_POSITIONS] = { "few_positions", CASES },
+              [OF_LINES] = { "short_lines", CASES_OF_LINES },
+              [OF_STRIDES] = { "large_strides", CASES_OF_LINES } };
 
-START_TEST(short_lines)
+START_TEST(windows)
 {
-    const test_cases cases = test_cases_init("short_lines", CASES_OF_LINES);
+    const test_cases cases = test_cases_init(kinds[_i].name, kinds[_i].cases);
     for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i, OF_LINES);
-}
-END_TEST
-
-START_TEST(large_strides)
-{
-    const test_cases cases = test_cases_init("large_strides", CASES_OF_LINES);
-    for (uint64_t i = cases.first; i < cases.end; i++)
-        check_case(cases.seed, i, OF_STRIDES);
+        check_case(cases.seed, i, (uint32_t)_i);
 }
 END_TEST
 
@@ -204,9 +195,7 @@ int main(void)
     TCase *tcase = tcase_create("few positions");
     tcase_set_timeout(tcase, 600);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, few_positions);
-    tcase_add_test(tcase, short_lines);
-    tcase_add_test(tcase, large_strides);
+    tcase_add_loop_test(tcase, windows, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(tcase, several_blocks);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
