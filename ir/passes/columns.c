@@ -167,6 +167,13 @@ static ir_ref add_columns(column_stage *s, block *list, block *out)
     return add_loop(s, list, opjit_ir_index(s->f, 0), opjit_ir_index(s->f, s->columns), out);
 }
 
+/* The loop's variable is around what follows, until it is taken off. */
+static void enter(column_stage *s, ir_ref var, int64_t count)
+{
+    s->in.loops[s->in.loop_count] = var;
+    s->in.extents[s->in.loop_count++] = (uint64_t)count;
+}
+
 static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, const ir_ref *at)
 {
     opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
@@ -212,11 +219,8 @@ static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_re
     block of_k, of_j;
     const ir_ref v = add_loop(s, list, lo, hi, &of_k), j = add_columns(s, &of_k, &of_j);
     const uint32_t around = s->in.loop_count;
-    s->in.loops[around] = v;
-    s->in.extents[around] = (uint64_t)s->length;
-    s->in.loops[around + 1] = j;
-    s->in.extents[around + 1] = (uint64_t)s->columns;
-    s->in.loop_count += 2;
+    enter(s, v, s->length);
+    enter(s, j, s->columns);
     ir_ref sum = opjit_ir_load(f, s->row, &j);
     for (int64_t i = 0; i < steps; i++) {
         ir_ref k = ir_make2(f, IR_IADD, IR_INDEX, first, ir_make2(f, IR_IMUL, IR_INDEX, v, opjit_ir_index(f, steps)));
@@ -294,18 +298,14 @@ static void add_places(column_stage *s, block *list)
     const uint32_t around = s->in.loop_count;
     block of_k, of_j, of_first;
     ir_ref j = add_columns(s, list, &of_first);
-    s->in.loops[around] = j;
-    s->in.extents[around] = (uint64_t)s->columns;
-    s->in.loop_count++;
+    enter(s, j, s->columns);
     store(s, &of_first, s->best, value_at(s, &of_first, opjit_ir_index(f, 0), j), &j);
     store(s, &of_first, s->row, opjit_ir_const(f, type, 0), &j);
     const ir_ref k = add_loop(s, list, opjit_ir_index(f, 1), opjit_ir_index(f, s->length), &of_k);
     j = add_columns(s, &of_k, &of_j);
-    s->in.loops[around] = k;
-    s->in.extents[around] = (uint64_t)s->length;
-    s->in.loops[around + 1] = j;
-    s->in.extents[around + 1] = (uint64_t)s->columns;
-    s->in.loop_count++;
+    s->in.loop_count = around;
+    enter(s, k, s->length);
+    enter(s, j, s->columns);
     const ir_ref value = value_at(s, &of_j, k, j), best = opjit_ir_load(f, s->best, &j);
     const ir_ref better = is_better(s, value, best), place = ir_make1(f, IR_ELEM, type, k);
     store(s, &of_j, s->row, ir_make3(f, IR_SELECT, IR_NONE, better, place, opjit_ir_load(f, s->row, &j)), &j);
@@ -349,8 +349,7 @@ static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, co
     if (!is_let)
         opjit_ir_block_add(f, list, let);
     source->row_value = let;
-    s->in.loops[s->in.loop_count] = j;
-    s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
+    enter(s, j, s->columns);
     s->in.row_count = s->out.rank < 8 ? s->out.rank : 8;
     memcpy(s->in.rows, at, s->in.row_count * sizeof *at);
     const ir_ref value = opjit_ir_share(f, list, opjit_ir_inline(&s->in, output, s->out.rank, at));
@@ -379,8 +378,7 @@ static void add_windows(column_stage *s, block *list)
     block of_j;
     const ir_ref j = add_columns(s, list, &of_j);
     ir_ref sum = opjit_ir_const(f, (ir_type)s->def.type, opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind));
-    s->in.loops[s->in.loop_count] = j;
-    s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
+    enter(s, j, s->columns);
     for (int64_t k = 0; k < s->length; k++)
         sum = step(s, sum, value_at(s, &of_j, opjit_ir_index(f, k), j));
     s->in.loop_count--;
@@ -396,11 +394,8 @@ static void add_running(column_stage *s, block *list)
     block of_k, of_j;
     const ir_ref k = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, s->length), &of_k);
     const ir_ref j = add_columns(s, &of_k, &of_j);
-    s->in.loops[around] = k;
-    s->in.extents[around] = (uint64_t)s->length;
-    s->in.loops[around + 1] = j;
-    s->in.extents[around + 1] = (uint64_t)s->columns;
-    s->in.loop_count += 2;
+    enter(s, k, s->length);
+    enter(s, j, s->columns);
     s->at[s->along] = k;
     const ir_ref before = opjit_ir_load(f, s->row, &j), after = step(s, before, value_at(s, &of_j, k, j));
     const ir_ref let = opjit_ir_let(f, exclusive ? before : after);
@@ -486,8 +481,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     if (inner && s.tiles > 1) {
         t = add_loop(&s, &body, opjit_ir_index(f, 0), opjit_ir_index(f, s.tiles), &tile);
         list = &tile;
-        s.in.loops[s.in.loop_count] = t;
-        s.in.extents[s.in.loop_count++] = (uint64_t)s.tiles;
+        enter(&s, t, s.tiles);
     }
     s.first = s.tiles == 1 ? opjit_ir_index(f, 0) : ir_make2(f, IR_IMUL, IR_INDEX, t, opjit_ir_index(f, s.columns));
     add_tile(&s, list);

@@ -100,7 +100,7 @@ static double cost_of_threads(const window *w)
 /* Lines of a block: at most those whose totals fit, and of up to half as many the best. */
 static void choose_lines(window *w, int64_t fit, int64_t most)
 {
-    fit = fit < 1 ? 1 : fit > w->axis[0].size ? w->axis[0].size : fit;
+    fit = window_lines(w, fit);
     set_lines(w, fit, most);
     window best = *w;
     for (int64_t lines = fit - 1; lines >= fit / 2 && lines > 0 && lines > fit - MOST_TRIED; lines--) {
@@ -129,8 +129,7 @@ static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     const int64_t wanted = (given != NULL ? given->block_rows : MOST_BLOCK) / rows->tile;
     set_rows(w, up(up(w->group, rows->tile), wanted > 0 ? wanted : 1));
     if (given != NULL) {
-        const int64_t lines = given->block_columns / w->pitch;
-        set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines, most);
+        set_lines(w, window_lines(w, given->block_columns / w->pitch), most);
         return;
     }
     window other = *w;

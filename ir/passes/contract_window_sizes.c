@@ -99,7 +99,7 @@ double opjit_ir_window_for_threads(const window *w, double cost)
 /* Lines of positions: as many as fit, fewer where there would be few iterations, and of those the best half. */
 static void choose_lines(window *w, int64_t most, int64_t others)
 {
-    most = most < 1 ? 1 : most > w->axis[0].size ? w->axis[0].size : most;
+    most = window_lines(w, most);
     while (most > 1 && others * up(w->axis[0].size, most) < ENOUGH_BLOCKS && most * w->pitch >= 2 * LEAST_POSITIONS)
         most--;
     int64_t best = most;
@@ -210,7 +210,7 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     if (w->alone)
         opjit_ir_window_alone_sizes(w, given, lanes);
     else if (given != NULL)
-        set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
+        set_lines(w, window_lines(w, lines));
     else
         choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
     if (given == NULL && !w->alone)

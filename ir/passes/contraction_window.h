@@ -177,6 +177,12 @@ static inline int64_t window_line_step(const window *w)
     return window_step(&w->axis[w->axis[1].dimension < 0 ? 0 : 1]);
 }
 
+/* So many lines of positions, at least one and at most all. */
+static inline int64_t window_lines(const window *w, int64_t lines)
+{
+    return lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines;
+}
+
 /* Where position i of a tile that begins at `first` lies in the copy. */
 static inline ir_ref window_position(const window *w, ir_ref first, ir_ref i)
 {
