@@ -197,6 +197,7 @@ dx_reg opjit_dx_result(dx_func *f, LLVMValueRef v);               /* a new regis
 bool opjit_dx_constant(dx_func *f, LLVMValueRef v, int64_t *out); /* an integer, or the same in all lanes */
 dx_mem opjit_dx_place(dx_func *f, LLVMValueRef pointer);
 dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v); /* a vector of i1, or an i1, as a mask */
+void opjit_dx_name(dx_func *f, LLVMValueRef v, dx_reg reg); /* an instruction's result is in a register that there is */
 void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from);
 /* dst = a, and an operation of so many bytes on it, whose other operand and code are set in what is returned. */
 dx_op *opjit_dx_two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes);
@@ -234,6 +235,9 @@ typedef enum dx_form_name {
 extern const dx_form opjit_dx_forms[DX_FORMS];
 /* dst = form(a, b); imm: DX_IMM forms.  `bytes` is the operation's width. */
 dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst, dx_reg a, dx_reg b);
+/* The same to a new register; with AVX2, the upper half of 32 bytes. */
+dx_reg opjit_dx_two(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg a, dx_reg b);
+dx_reg opjit_dx_high_half(dx_func *f, dx_reg x);
 static inline uint32_t dx_width(dx_type t)
 {
     const uint32_t bytes = dx_bytes(t);
@@ -265,7 +269,6 @@ dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes);
 uint32_t opjit_dx_mask_bits(const dx_func *f, uint32_t lanes); /* of a lane where nothing says how wide it is */
 dx_reg opjit_dx_mask_new(dx_func *f, uint32_t bits);
 dx_reg opjit_dx_mask_as(dx_func *f, LLVMValueRef v, uint32_t bits); /* a vector of i1, or an i1, in such lanes */
-void opjit_dx_mask_name(dx_func *f, LLVMValueRef v, dx_reg mask);
 void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t); /* vectors of integers */
 void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint32_t how);
 void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t);

@@ -20,3 +20,17 @@ dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst
     o->b = b;
     return o;
 }
+
+dx_reg opjit_dx_two(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg a, dx_reg b)
+{
+    const dx_reg dst = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, form, bytes, dst, a, b);
+    return dst;
+}
+
+dx_reg opjit_dx_high_half(dx_func *f, dx_reg x)
+{
+    const dx_reg high = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, DX_F_VHIGH128, 32, high, 0, x)->imm = 1;
+    return high;
+}

@@ -28,22 +28,11 @@ dx_reg opjit_dx_mask_new(dx_func *f, uint32_t bits)
     return reg;
 }
 
-void opjit_dx_mask_name(dx_func *f, LLVMValueRef v, dx_reg mask)
-{
-    dx_value *value = opjit_dx_enter(f, v);
-    value->how = DX_V_REG;
-    value->reg = mask;
-}
-
 /* Lanes of half the width: saturation keeps -1 and 0. */
 static dx_reg halved(dx_func *f, dx_reg from, uint32_t lanes, uint32_t bits)
 {
     const dx_reg to = opjit_dx_mask_new(f, bits / 2);
-    dx_reg high = from;
-    if (lanes * bits / 8 > LEAST) {
-        high = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, DX_F_VHIGH128, 2 * LEAST, high, 0, from)->imm = 1;
-    }
+    const dx_reg high = lanes * bits / 8 > LEAST ? opjit_dx_high_half(f, from) : from;
     const dx_form_name form = bits == 64 ? DX_F_SHUFPS : bits == 32 ? DX_F_PACKSSDW : DX_F_PACKSSWB;
     opjit_dx_vector(f, form, LEAST, to, from, high)->imm = 0x88; /* the even ones of both */
     return to;
@@ -115,17 +104,10 @@ void opjit_dx_narrow_logic(dx_func *f, LLVMValueRef v, LLVMOpcode op)
     const dx_reg dst = opjit_dx_mask_new(f, bits);
     opjit_dx_vector(f, op == LLVMAnd ? DX_F_PAND : op == LLVMOr ? DX_F_POR : DX_F_PXOR, width_of(lanes, bits), dst, a,
                     b);
-    opjit_dx_mask_name(f, v, dst);
+    opjit_dx_name(f, v, dst);
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
-
-static dx_reg two(dx_func *f, dx_form_name form, uint32_t width, dx_reg a, dx_reg b)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    opjit_dx_vector(f, form, width, dst, a, b);
-    return dst;
-}
 
 /* x by a shift of a number of bits; `how`: the extension of its code. */
 static dx_reg shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by)
@@ -155,13 +137,13 @@ void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t)
     const dx_reg mask = opjit_dx_mask_new(f, t.bits);
     dst = mask;
     if (is_unsigned && size < 3) { /* not (a > b): b is the larger one */
-        const dx_reg larger = two(f, (dx_form_name)(DX_F_PMAXUB + size), width, a, b);
+        const dx_reg larger = opjit_dx_two(f, (dx_form_name)(DX_F_PMAXUB + size), width, a, b);
         a = larger;
         other = !negated;
     } else if (is_unsigned) {
         const dx_reg sign = opjit_dx_repeated(f, (uint64_t)1 << 63, 64, width);
-        a = two(f, DX_F_PXOR, width, a, sign);
-        b = two(f, DX_F_PXOR, width, b, sign);
+        a = opjit_dx_two(f, DX_F_PXOR, width, a, sign);
+        b = opjit_dx_two(f, DX_F_PXOR, width, b, sign);
     }
     if (other)
         dst = opjit_dx_new(f, DX_VEC);
@@ -169,7 +151,7 @@ void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t)
     opjit_dx_vector(f, (dx_form_name)(first + size), width, dst, a, b);
     if (other)
         opjit_dx_vector(f, DX_F_PXOR, width, mask, dst, opjit_dx_repeated(f, UINT64_MAX, 64, width));
-    opjit_dx_mask_name(f, v, mask);
+    opjit_dx_name(f, v, mask);
 }
 
 void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint32_t how)
@@ -179,7 +161,7 @@ void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint3
     const dx_reg mask = opjit_dx_mask_new(f, t.bits);
     opjit_dx_vector(f, (dx_form_name)(first + (t.bits == 64)), dx_width(t), mask, a, b)->imm = how;
     if (t.lanes) {
-        opjit_dx_mask_name(f, v, mask);
+        opjit_dx_name(f, v, mask);
         return;
     }
     const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_result(f, v); /* go away if nothing needs them */
@@ -208,7 +190,7 @@ static void select_masks(dx_func *f, LLVMValueRef v, uint32_t lanes)
     const dx_reg yes = opjit_dx_mask_as(f, LLVMGetOperand(v, 1), bits);
     const dx_reg no = opjit_dx_mask_as(f, LLVMGetOperand(v, 2), bits), dst = opjit_dx_mask_new(f, bits);
     blend(f, dst, 8, width_of(lanes, bits), mask, yes, no);
-    opjit_dx_mask_name(f, v, dst);
+    opjit_dx_name(f, v, dst);
 }
 
 void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t)
@@ -276,10 +258,11 @@ static void multiply_long(dx_func *f, LLVMValueRef v, uint32_t width)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_reg high_a = shifted(f, DX_F_SHIFTQ, width, a, RIGHT, 32);
-    const dx_reg first = two(f, DX_F_PMULUDQ, width, high_a, b);
+    const dx_reg first = opjit_dx_two(f, DX_F_PMULUDQ, width, high_a, b);
     const dx_reg high_b = shifted(f, DX_F_SHIFTQ, width, b, RIGHT, 32);
-    const dx_reg second = two(f, DX_F_PMULUDQ, width, high_b, a);
-    const dx_reg sum = two(f, DX_F_PADDQ, width, first, second), low = two(f, DX_F_PMULUDQ, width, a, b);
+    const dx_reg second = opjit_dx_two(f, DX_F_PMULUDQ, width, high_b, a);
+    const dx_reg sum = opjit_dx_two(f, DX_F_PADDQ, width, first, second);
+    const dx_reg low = opjit_dx_two(f, DX_F_PMULUDQ, width, a, b);
     const dx_reg high = shifted(f, DX_F_SHIFTQ, width, sum, LEFT, 32);
     opjit_dx_vector(f, DX_F_PADDQ, width, opjit_dx_result(f, v), low, high);
 }
@@ -297,10 +280,10 @@ static void shift_long(dx_func *f, LLVMValueRef v, uint32_t width)
         sign = opjit_dx_repeated(f, (uint64_t)1 << (63 - by), 64, width);
     } else {
         const dx_reg b = opjit_dx_use(f, y);
-        bits = two(f, DX_F_PSRLVQ, width, a, b);
-        sign = two(f, DX_F_PSRLVQ, width, opjit_dx_repeated(f, (uint64_t)1 << 63, 64, width), b);
+        bits = opjit_dx_two(f, DX_F_PSRLVQ, width, a, b);
+        sign = opjit_dx_two(f, DX_F_PSRLVQ, width, opjit_dx_repeated(f, (uint64_t)1 << 63, 64, width), b);
     }
-    const dx_reg flipped = two(f, DX_F_PXOR, width, bits, sign);
+    const dx_reg flipped = opjit_dx_two(f, DX_F_PXOR, width, bits, sign);
     opjit_dx_vector(f, DX_F_PSUBQ, width, opjit_dx_result(f, v), flipped, sign);
 }
 
@@ -325,10 +308,10 @@ bool opjit_dx_narrow_limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool
     dx_reg x = a, y = b;
     if (!is_signed) {
         const dx_reg sign = opjit_dx_repeated(f, (uint64_t)1 << 63, 64, width);
-        x = two(f, DX_F_PXOR, width, a, sign);
-        y = two(f, DX_F_PXOR, width, b, sign);
+        x = opjit_dx_two(f, DX_F_PXOR, width, a, sign);
+        y = opjit_dx_two(f, DX_F_PXOR, width, b, sign);
     }
-    const dx_reg larger = two(f, DX_F_PCMPGTQ, width, x, y);
+    const dx_reg larger = opjit_dx_two(f, DX_F_PCMPGTQ, width, x, y);
     blend(f, opjit_dx_result(f, v), 64, width, larger, max ? a : b, max ? b : a);
     return true;
 }

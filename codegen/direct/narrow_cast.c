@@ -5,27 +5,6 @@
 
 enum { LEAST = 16, RIGHT = 2, LEFT = 6, LANE = 16 /* bytes that AVX2's shuffles stay within */ };
 
-static void name_value(dx_func *f, LLVMValueRef v, dx_reg reg)
-{
-    dx_value *value = opjit_dx_enter(f, v);
-    value->how = DX_V_REG;
-    value->reg = reg;
-}
-
-static dx_reg two(dx_func *f, dx_form_name form, uint32_t width, dx_reg a, dx_reg b)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    opjit_dx_vector(f, form, width, dst, a, b);
-    return dst;
-}
-
-static dx_reg high_half(dx_func *f, dx_reg x)
-{
-    const dx_reg high = opjit_dx_new(f, DX_VEC);
-    opjit_dx_vector(f, DX_F_VHIGH128, 2 * LANE, high, 0, x)->imm = 1;
-    return high;
-}
-
 /* --- masks -------------------------------------------------------------------------------------------------------- */
 
 void opjit_dx_narrow_from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed)
@@ -66,10 +45,10 @@ static void from_bits(dx_func *f, LLVMValueRef v, uint32_t lanes)
         own[i * bits / 8 + i / 8] = (uint8_t)(1 << i % 8);
     const dx_reg number = opjit_dx_use(f, LLVMGetOperand(v, 0)), x = opjit_dx_new(f, DX_VEC);
     opjit_dx_vector(f, DX_F_MOVQ, LEAST, x, 0, number);
-    const dx_reg all = two(f, splats[size], bytes, 0, x), places = opjit_dx_vector_constant(f, own, bytes);
-    const dx_reg set = two(f, DX_F_PAND, bytes, all, places), mask = opjit_dx_mask_new(f, bits);
+    const dx_reg all = opjit_dx_two(f, splats[size], bytes, 0, x), places = opjit_dx_vector_constant(f, own, bytes);
+    const dx_reg set = opjit_dx_two(f, DX_F_PAND, bytes, all, places), mask = opjit_dx_mask_new(f, bits);
     opjit_dx_vector(f, equal[size], bytes, mask, set, places);
-    opjit_dx_mask_name(f, v, mask);
+    opjit_dx_name(f, v, mask);
 }
 
 void opjit_dx_narrow_mask_cast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
@@ -92,7 +71,7 @@ static dx_reg gathered(dx_func *f, dx_reg x, uint32_t from, uint32_t to, uint32_
         const uint32_t at = i % LANE, element = at / to;
         places[i] = (uint8_t)(element < LANE / from ? element * from + at % to : 0x80);
     }
-    return two(f, DX_F_PSHUFB, width, x, opjit_dx_vector_constant(f, places, width));
+    return opjit_dx_two(f, DX_F_PSHUFB, width, x, opjit_dx_vector_constant(f, places, width));
 }
 
 void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
@@ -110,7 +89,7 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
         const dx_reg zero = opjit_dx_new(f, DX_VEC), mask = opjit_dx_mask_new(f, from.bits);
         opjit_dx_op(f, DX_NUMBER)->dst = zero;
         if (from.bits == 8) {
-            opjit_dx_vector(f, DX_F_PCMPGTB, width, mask, two(f, DX_F_PAND, width, a, ones), zero);
+            opjit_dx_vector(f, DX_F_PCMPGTB, width, mask, opjit_dx_two(f, DX_F_PAND, width, a, ones), zero);
         } else {
             const dx_reg top = opjit_dx_new(f, DX_VEC);
             dx_op *o = opjit_dx_vector(f, shifts[dx_size(from.bits)], width, top, 0, a);
@@ -118,23 +97,23 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
             o->imm = from.bits - 1;
             opjit_dx_vector(f, greater[dx_size(from.bits)], width, mask, zero, top);
         }
-        opjit_dx_mask_name(f, v, mask);
+        opjit_dx_name(f, v, mask);
         return;
     }
     if (width == 2 * LANE && from.bits == 64 && to.bits == 32) {
-        const dx_reg high = high_half(f, a);
+        const dx_reg high = opjit_dx_high_half(f, a);
         opjit_dx_vector(f, DX_F_SHUFPS, LANE, opjit_dx_result(f, v), a, high)->imm = 0x88; /* the even ones of both */
         return;
     }
     const dx_reg low = gathered(f, a, from.bits / 8, to.bits / 8, width);
     if (width == LANE) {
-        name_value(f, v, low);
+        opjit_dx_name(f, v, low);
         return;
     }
     switch (dx_bytes(to)) {
     case 16: opjit_dx_vector(f, DX_F_PERMQI, 2 * LANE, opjit_dx_result(f, v), 0, low)->imm = 0x08; break;
-    case 8: opjit_dx_vector(f, DX_F_UNPACKLD, LANE, opjit_dx_result(f, v), low, high_half(f, low)); break;
-    case 4: opjit_dx_vector(f, DX_F_UNPACKLW, LANE, opjit_dx_result(f, v), low, high_half(f, low)); break;
+    case 8: opjit_dx_vector(f, DX_F_UNPACKLD, LANE, opjit_dx_result(f, v), low, opjit_dx_high_half(f, low)); break;
+    case 4: opjit_dx_vector(f, DX_F_UNPACKLW, LANE, opjit_dx_result(f, v), low, opjit_dx_high_half(f, low)); break;
     default: opjit_dx_refuse(f, "truncation"); break;
     }
 }
@@ -146,14 +125,14 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
 static void unsigned_to_f32(dx_func *f, LLVMValueRef v, uint32_t width)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), up = opjit_dx_new(f, DX_VEC);
-    const dx_reg low = two(f, DX_F_POR, width, two(f, DX_F_PAND, width, a, opjit_dx_repeated(f, 0xffff, 32, width)),
-                           opjit_dx_repeated(f, 0x4b000000, 32, width)); /* 2^23 */
+    const dx_reg half = opjit_dx_two(f, DX_F_PAND, width, a, opjit_dx_repeated(f, 0xffff, 32, width));
+    const dx_reg low = opjit_dx_two(f, DX_F_POR, width, half, opjit_dx_repeated(f, 0x4b000000, 32, width)); /* 2^23 */
     dx_op *o = opjit_dx_vector(f, DX_F_SHIFTD, width, up, 0, a);
     o->code = RIGHT;
     o->imm = 16;
-    const dx_reg high = two(f, DX_F_POR, width, up, opjit_dx_repeated(f, 0x53000000, 32, width)); /* 2^39 */
+    const dx_reg high = opjit_dx_two(f, DX_F_POR, width, up, opjit_dx_repeated(f, 0x53000000, 32, width)); /* 2^39 */
     const dx_reg rest =
-        two(f, DX_F_SUBPS, width, high, opjit_dx_repeated(f, 0x53000080, 32, width)); /* 2^39 + 2^23 */
+        opjit_dx_two(f, DX_F_SUBPS, width, high, opjit_dx_repeated(f, 0x53000080, 32, width)); /* 2^39 + 2^23 */
     opjit_dx_vector(f, DX_F_ADDPS, width, opjit_dx_result(f, v), rest, low);
 }
 
@@ -162,7 +141,7 @@ static void unsigned_to_f64(dx_func *f, LLVMValueRef v, uint32_t width)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
     const dx_reg two_52 = opjit_dx_repeated(f, UINT64_C(0x433) << 52, 64, width);
-    const dx_reg wide = two(f, DX_F_ZEXTDQ, width, 0, a), sum = two(f, DX_F_POR, width, wide, two_52);
+    const dx_reg wide = opjit_dx_two(f, DX_F_ZEXTDQ, width, 0, a), sum = opjit_dx_two(f, DX_F_POR, width, wide, two_52);
     opjit_dx_vector(f, DX_F_SUBPD, width, opjit_dx_result(f, v), sum, two_52);
 }
 

@@ -13,13 +13,6 @@ typedef struct units {
     uint32_t size, count, own; /* own: of x */
 } units;
 
-static dx_reg two(dx_func *f, dx_form_name form, uint32_t width, dx_reg a, dx_reg b)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    opjit_dx_vector(f, form, width, dst, a, b);
-    return dst;
-}
-
 /* --- what a shuffle is -------------------------------------------------------------------------------------------- */
 
 /* The same in units of twice the size, if they move in pairs. */
@@ -129,7 +122,7 @@ static dx_reg bytes_of(dx_func *f, const units *u, dx_reg x, uint32_t first, boo
                           ((uint32_t)byte / LANE != i / LANE) == crossed;
         places[i] = here ? (uint8_t)(byte % LANE) : 0x80;
     }
-    return two(f, DX_F_PSHUFB, width, x, opjit_dx_vector_constant(f, places, width));
+    return opjit_dx_two(f, DX_F_PSHUFB, width, x, opjit_dx_vector_constant(f, places, width));
 }
 
 static bool crosses(const units *u, uint32_t first)
@@ -149,13 +142,13 @@ static dx_reg by_bytes(dx_func *f, const units *u, dx_reg x, dx_reg y, uint32_t 
     for (uint32_t k = 0; k < (y ? 2u : 1u); k++) {
         const dx_reg own = k == 0 ? x : y;
         dx_reg part = bytes_of(f, u, own, k * u->own, false, width);
-        all = all ? two(f, DX_F_POR, width, all, part) : part;
+        all = all ? opjit_dx_two(f, DX_F_POR, width, all, part) : part;
         if (width == LANE || !crosses(u, k * u->own))
             continue;
         const dx_reg turned = opjit_dx_new(f, DX_VEC);
         opjit_dx_vector(f, DX_F_PERMQI, width, turned, 0, own)->imm = 0x4e;
         part = bytes_of(f, u, turned, k * u->own, true, width);
-        all = two(f, DX_F_POR, width, all, part);
+        all = opjit_dx_two(f, DX_F_POR, width, all, part);
     }
     return all;
 }
@@ -192,9 +185,9 @@ static dx_reg unpacked(dx_func *f, const units *u, dx_reg x, dx_reg y, uint32_t 
     static const dx_form_name high[] = { DX_F_UNPACKHB, DX_F_UNPACKHW, DX_F_UNPACKHD, DX_F_UNPACKHQ };
     const uint32_t size = dx_size(8 * u->size);
     if (u->size < LANE && is_unpack(u, false))
-        return two(f, low[size], width, x, y);
+        return opjit_dx_two(f, low[size], width, x, y);
     if (u->size < LANE && is_unpack(u, true))
-        return two(f, high[size], width, x, y);
+        return opjit_dx_two(f, high[size], width, x, y);
     if (u->size < LANE || width == LANE)
         return 0;
     const dx_reg dst = opjit_dx_new(f, DX_VEC);
@@ -358,10 +351,8 @@ void opjit_dx_narrow_insert(dx_func *f, LLVMValueRef v, dx_type t)
     }
     const dx_reg all = LLVMIsConstant(base) && LLVMIsUndef(base) ? 0 : opjit_dx_use(f, base); /* poison is undef, too */
     dx_reg part[2] = { all, 0 };
-    if (some[1] && all) {
-        part[1] = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, DX_F_VHIGH128, 2 * LANE, part[1], 0, all)->imm = 1;
-    }
+    if (some[1] && all)
+        part[1] = opjit_dx_high_half(f, all);
     for (uint32_t i = 0; i < t.lanes && !f->refused; i++)
         if (elements[i])
             part[i / each] = put_one(f, t, part[i / each], elements[i], i % each);
@@ -413,7 +404,7 @@ void opjit_dx_narrow_insert_mask(dx_func *f, LLVMValueRef v, dx_type t)
         return;
     }
     const dx_reg one = opjit_dx_mask_as(f, LLVMGetOperand(v, 1), bits < 32 ? 32 : bits);
-    opjit_dx_mask_name(f, v, splat(f, one, t.lanes, bits));
+    opjit_dx_name(f, v, splat(f, one, t.lanes, bits));
 }
 
 void opjit_dx_narrow_shuffle_masks(dx_func *f, LLVMValueRef v, dx_type t, dx_type from, const int32_t *at)
@@ -430,18 +421,18 @@ void opjit_dx_narrow_shuffle_masks(dx_func *f, LLVMValueRef v, dx_type t, dx_typ
         return;
     }
     if (first && t.lanes == from.lanes && is_first_of_none(x)) {
-        opjit_dx_mask_name(f, v, opjit_dx_mask_as(f, x, bits));
+        opjit_dx_name(f, v, opjit_dx_mask_as(f, x, bits));
         return;
     }
     const dx_reg a = opjit_dx_mask_as(f, x, bits);
     if (first) {
-        opjit_dx_mask_name(f, v, splat(f, a, t.lanes, bits));
+        opjit_dx_name(f, v, splat(f, a, t.lanes, bits));
         return;
     }
     const dx_reg b = second ? opjit_dx_mask_as(f, y, bits) : 0, mask = opjit_dx_mask_new(f, bits);
     const dx_type to = { DX_T_INT, (uint8_t)bits, t.lanes }, of = { DX_T_INT, (uint8_t)bits, from.lanes };
     opjit_dx_copy(f, mask, opjit_dx_narrow_shuffle(f, to, a, b, of, at));
-    opjit_dx_mask_name(f, v, mask);
+    opjit_dx_name(f, v, mask);
 }
 
 /* A lane of a mask as a condition. */
@@ -455,11 +446,8 @@ dx_reg opjit_dx_narrow_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
         return 0;
     }
     dx_reg mask = opjit_dx_mask_as(f, v, bits);
-    if (lane >= each) {
-        const dx_reg high = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, DX_F_VHIGH128, 2 * LANE, high, 0, mask)->imm = 1;
-        mask = high;
-    }
+    if (lane >= each)
+        mask = opjit_dx_high_half(f, mask);
     const dx_reg all = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_INT);
     opjit_dx_vector(f, extracts[dx_size(bits)], LANE, all, 0, mask)->imm = lane % each;
     opjit_dx_lowest_bit(f, dst, all);

@@ -52,6 +52,14 @@ dx_reg opjit_dx_number(dx_func *f, int64_t number)
     return reg;
 }
 
+void opjit_dx_name(dx_func *f, LLVMValueRef v, dx_reg reg)
+{
+    opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(v)));
+    dx_value *value = opjit_dx_enter(f, v);
+    value->how = DX_V_REG;
+    value->reg = reg;
+}
+
 void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from)
 {
     dx_op *o = opjit_dx_op(f, DX_COPY);

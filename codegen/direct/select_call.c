@@ -115,11 +115,6 @@ static bool is_all(LLVMValueRef mask, uint32_t lanes)
     return true;
 }
 
-static uint32_t size_of(dx_type t)
-{
-    return t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
-}
-
 static void masked_load(dx_func *f, LLVMValueRef v)
 {
     static const dx_form_name forms[] = { DX_F_LOADB, DX_F_LOADW, DX_F_LOAD, DX_F_LOADQ };
@@ -142,7 +137,7 @@ static void masked_load(dx_func *f, LLVMValueRef v)
         opjit_dx_copy(f, dst, from);
     if (dx_bytes(t) < 16 && all)
         opjit_dx_refuse(f, "masked load of a short vector");
-    dx_op *o = opjit_dx_vector(f, f->wide ? forms[size_of(t)] : DX_F_LOAD, dx_width(t), dst, 0, 0);
+    dx_op *o = opjit_dx_vector(f, f->wide ? forms[dx_size(t.bits)] : DX_F_LOAD, dx_width(t), dst, 0, 0);
     o->mem = mem;
     o->mask = lanes;
     o->zero = lanes && !from;
@@ -168,7 +163,7 @@ static void masked_store(dx_func *f, LLVMValueRef v)
     if (dx_bytes(t) < 16 && all)
         opjit_dx_refuse(f, "masked store of a short vector");
     dx_op *o = opjit_dx_op(f, DX_PUT);
-    o->form = f->wide ? forms[size_of(t)] : DX_F_STORE;
+    o->form = f->wide ? forms[dx_size(t.bits)] : DX_F_STORE;
     o->bytes = (uint8_t)dx_width(t);
     o->a = a;
     o->mem = mem;

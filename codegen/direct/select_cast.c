@@ -2,27 +2,13 @@
 /* select_cast.c - conversions: of integers, of vectors, between numbers and masks. */
 #include "codegen/direct.h"
 
-static uint32_t size_of(uint32_t bits)
-{
-    return bits == 64 ? 3 : bits == 32 ? 2 : bits == 16 ? 1 : 0;
-}
-
-/* The same register under another name. */
-static void rename_value(dx_func *f, LLVMValueRef v, dx_reg reg)
-{
-    opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(v)));
-    dx_value *value = opjit_dx_enter(f, v);
-    value->how = DX_V_REG;
-    value->reg = reg;
-}
-
 /* --- integers ----------------------------------------------------------------------------------------------------- */
 
 static void extend_integer(dx_func *f, LLVMValueRef v, dx_type from, dx_type to, bool is_signed)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
     if (from.bits == 1 && !is_signed) { /* conditions are 0 or 1 in all bits */
-        rename_value(f, v, a);
+        opjit_dx_name(f, v, a);
         return;
     }
     const dx_reg dst = opjit_dx_result(f, v);
@@ -43,7 +29,7 @@ static void integer_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from
     if (op == LLVMZExt || op == LLVMSExt) {
         extend_integer(f, v, from, to, op == LLVMSExt);
     } else if (to.bits > 1) { /* upper bits may be anything */
-        rename_value(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
+        opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
     } else {
         const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), dst = opjit_dx_result(f, v);
         opjit_dx_lowest_bit(f, dst, a);
@@ -61,7 +47,7 @@ static void from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed)
     const dx_reg mask = opjit_dx_mask(f, LLVMGetOperand(v, 0));
     const dx_reg all = opjit_dx_new(f, DX_VEC), dst = opjit_dx_result(f, v);
     static const dx_form_name forms[] = { DX_F_MOVM2B, DX_F_MOVM2W, DX_F_MOVM2D, DX_F_MOVM2Q };
-    const dx_form_name form = forms[size_of(to.bits)];
+    const dx_form_name form = forms[dx_size(to.bits)];
     if (is_signed) {
         opjit_dx_vector(f, form, dx_width(to), dst, 0, mask);
         return;
@@ -71,19 +57,19 @@ static void from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed)
     const dx_reg zero = opjit_dx_new(f, DX_VEC);
     opjit_dx_op(f, DX_NUMBER)->dst = zero;
     opjit_dx_vector(f, form, dx_width(to), all, 0, mask);
-    opjit_dx_vector(f, subtract[size_of(to.bits)], dx_width(to), dst, zero, all);
+    opjit_dx_vector(f, subtract[dx_size(to.bits)], dx_width(to), dst, zero, all);
 }
 
 static dx_form_name widen_form(uint32_t from, uint32_t to, bool is_signed)
 {
-    const uint32_t f = size_of(from), t = size_of(to);
+    const uint32_t f = dx_size(from), t = dx_size(to);
     const dx_form_name first = is_signed ? DX_F_SEXTBW : DX_F_ZEXTBW;
     return (dx_form_name)(first + (f == 0 ? t - 1 : f == 1 ? 3 + t - 2 : 5));
 }
 
 static dx_form_name narrow_form(uint32_t from, uint32_t to)
 {
-    const uint32_t f = size_of(from), t = size_of(to);
+    const uint32_t f = dx_size(from), t = dx_size(to);
     return f == 1   ? DX_F_TRUNCWB
            : f == 2 ? t == 0 ? DX_F_TRUNCDB : DX_F_TRUNCDW
            : t == 0 ? DX_F_TRUNCQB
@@ -223,7 +209,7 @@ static void bitcast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
     }
     const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
     if (a == b) {
-        rename_value(f, v, x);
+        opjit_dx_name(f, v, x);
         return;
     }
     const uint32_t bytes = a == DX_MASK ? from.lanes / 8u : b == DX_MASK ? to.lanes / 8u : dx_bytes(from);
@@ -255,7 +241,7 @@ static void freeze(dx_func *f, LLVMValueRef v)
         own->how = DX_V_PLACE;
         own->place = copy.place;
     } else {
-        rename_value(f, v, opjit_dx_use(f, x));
+        opjit_dx_name(f, v, opjit_dx_use(f, x));
     }
 }
 
@@ -269,7 +255,7 @@ void opjit_dx_select_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op)
     } else if (op == LLVMPtrToInt || op == LLVMIntToPtr) {
         if (from.bits != to.bits)
             opjit_dx_refuse(f, "pointer as a short integer");
-        rename_value(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
+        opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
     } else if (from.kind == DX_T_INT && to.kind == DX_T_INT) {
         opjit_dx_class(f, from);
         opjit_dx_class(f, to);

@@ -6,19 +6,6 @@
 
 enum { MOST_LANES = 64 };
 
-static uint32_t size_of(uint32_t bits)
-{
-    return bits == 64 ? 3 : bits == 32 ? 2 : bits == 16 ? 1 : 0;
-}
-
-static void name_value(dx_func *f, LLVMValueRef v, dx_reg reg)
-{
-    opjit_dx_class(f, opjit_dx_type(f, LLVMTypeOf(v)));
-    dx_value *value = opjit_dx_enter(f, v);
-    value->how = DX_V_REG;
-    value->reg = reg;
-}
-
 /* --- shuffles ----------------------------------------------------------------------------------------------------- */
 
 /* What a shuffle takes: places below the lanes of x are x's, those from there on are y's; -1: any. */
@@ -84,14 +71,14 @@ static void permute(dx_func *f, LLVMValueRef v, const places *p, dx_type t, dx_t
 {
     static const dx_form_name one[] = { DX_F_PERMB, DX_F_PERMW, DX_F_PERMD, DX_F_PERMQ };
     static const dx_form_name two[] = { DX_F_PERM2B, DX_F_PERM2W, DX_F_PERM2D, DX_F_PERM2Q };
-    const uint32_t size = size_of(t.bits);
+    const uint32_t size = dx_size(t.bits);
     uint32_t width = dx_bytes(t) > dx_bytes(from) ? dx_width(t) : dx_width(from);
     if (width < 32 && !(p->x && p->y))
         width = 32; /* the least of permutations of one vector */
     const uint32_t lanes = width >> size;
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
     if (!f->wide) {
-        name_value(f, v, shuffle_narrow(f, v, p, t, from));
+        opjit_dx_name(f, v, shuffle_narrow(f, v, p, t, from));
         return;
     }
     if (size == 0 && !rt_target_has(f->target, RT_X86_AVX512VBMI)) {
@@ -114,7 +101,7 @@ static void splat(dx_func *f, LLVMValueRef v, dx_type t)
 {
     static const dx_form_name forms[] = { DX_F_SPLATB, DX_F_SPLATW, DX_F_SPLATD, DX_F_SPLATQ };
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
-    opjit_dx_vector(f, forms[size_of(t.bits)], dx_width(t), opjit_dx_result(f, v), 0, a);
+    opjit_dx_vector(f, forms[dx_size(t.bits)], dx_width(t), opjit_dx_result(f, v), 0, a);
 }
 
 /* The upper half of a vector of 32 or 64 bytes. */
@@ -157,7 +144,7 @@ static void unpack(dx_func *f, LLVMValueRef v, dx_type t, bool high)
     static const dx_form_name forms[2][4] = { { DX_F_UNPACKLB, DX_F_UNPACKLW, DX_F_UNPACKLD, DX_F_UNPACKLQ },
                                               { DX_F_UNPACKHB, DX_F_UNPACKHW, DX_F_UNPACKHD, DX_F_UNPACKHQ } };
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    opjit_dx_vector(f, forms[high][size_of(t.bits)], dx_width(t), opjit_dx_result(f, v), a, b);
+    opjit_dx_vector(f, forms[high][dx_size(t.bits)], dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
 static void shuffle(dx_func *f, LLVMValueRef v)
@@ -180,7 +167,7 @@ static void shuffle(dx_func *f, LLVMValueRef v)
     if (zero && bytes >= 16)
         splat(f, v, t);
     else if (!p.y && p.count <= p.lanes && is_run(&p, 0, 0, p.count)) /* its begin */
-        name_value(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
+        opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
     else if (!p.y && 2 * p.count == p.lanes && bytes >= 16 && is_run(&p, p.count, 0, p.count))
         upper_half(f, v, LLVMGetOperand(v, 0), from);
     else if (p.count == 2 * p.lanes && bytes >= 32 && is_run(&p, 0, 0, p.count))
@@ -210,7 +197,7 @@ static void insert(dx_func *f, LLVMValueRef v)
         opjit_dx_refuse(f, "insertion");
         return;
     }
-    const uint32_t size = size_of(t.bits);
+    const uint32_t size = dx_size(t.bits);
     if (!f->wide) {
         opjit_dx_narrow_insert(f, v, t);
         return;
@@ -218,7 +205,7 @@ static void insert(dx_func *f, LLVMValueRef v)
     const dx_reg e = opjit_dx_use(f, element);
     if (LLVMIsConstant(into) && LLVMIsUndef(into) && lane == 0) { /* poison is undef, too */
         if (t.kind == DX_T_FLOAT)
-            name_value(f, v, e);
+            opjit_dx_name(f, v, e);
         else
             opjit_dx_vector(f, size == 3 ? DX_F_MOVQ : DX_F_MOVD, 16, opjit_dx_result(f, v), 0, e);
         return;
@@ -235,7 +222,7 @@ dx_reg opjit_dx_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
 {
     static const dx_form_name extracts[] = { DX_F_EXTRACTB, DX_F_EXTRACTW, DX_F_EXTRACTD, DX_F_EXTRACTQ };
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
-    const uint32_t size = size_of(t.bits);
+    const uint32_t size = dx_size(t.bits);
     if (!f->wide && opjit_dx_class(f, t) == DX_MASK)
         return opjit_dx_narrow_lane(f, v, lane);
     if (opjit_dx_class(f, t) != DX_VEC || lane >= t.lanes) {
@@ -274,7 +261,7 @@ static void extract(dx_func *f, LLVMValueRef v)
     }
     const dx_reg e = LLVMIsAInstruction(x) && opjit_dx_is_late(f, x) ? opjit_dx_late_lane(f, x, (uint32_t)lane)
                                                                      : opjit_dx_lane(f, x, (uint32_t)lane);
-    name_value(f, v, e);
+    opjit_dx_name(f, v, e);
 }
 
 static void extract_value(dx_func *f, LLVMValueRef v)
@@ -284,7 +271,7 @@ static void extract_value(dx_func *f, LLVMValueRef v)
         opjit_dx_refuse(f, "extraction of a value");
         return;
     }
-    name_value(f, v, list->reg + LLVMGetIndices(v)[0]);
+    opjit_dx_name(f, v, list->reg + LLVMGetIndices(v)[0]);
 }
 
 void opjit_dx_select_lanes(dx_func *f, LLVMValueRef v, LLVMOpcode op)

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-/* Log2 of an element's bytes. */
-static uint32_t size_of(dx_type t)
-{
-    return t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
-}
-
 /* Of packed f32, packed f64, one f32, one f64. */
 static dx_form_name of_floats(dx_type t, dx_form_name first)
 {
@@ -36,7 +30,7 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     static const dx_form_name by_lanes[3][2] = { { DX_F_PSLLVD, DX_F_PSLLVQ },
                                                  { DX_F_PSRLVD, DX_F_PSRLVQ },
                                                  { DX_F_PSRAVD, DX_F_PSRAVQ } };
-    const uint32_t which = op == LLVMShl ? 0 : op == LLVMLShr ? 1 : 2, size = size_of(t);
+    const uint32_t which = op == LLVMShl ? 0 : op == LLVMLShr ? 1 : 2, size = dx_size(t.bits);
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
     const dx_reg a = opjit_dx_use(f, x);
     int64_t by;
@@ -63,9 +57,9 @@ static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     static const dx_form_name multiply[] = { DX_FORMS, DX_F_PMULLW, DX_F_PMULLD, DX_F_PMULLQ };
     dx_form_name form = DX_FORMS;
     switch (op) {
-    case LLVMAdd: form = (dx_form_name)(DX_F_PADDB + size_of(t)); break;
-    case LLVMSub: form = (dx_form_name)(DX_F_PSUBB + size_of(t)); break;
-    case LLVMMul: form = multiply[size_of(t)]; break;
+    case LLVMAdd: form = (dx_form_name)(DX_F_PADDB + dx_size(t.bits)); break;
+    case LLVMSub: form = (dx_form_name)(DX_F_PSUBB + dx_size(t.bits)); break;
+    case LLVMMul: form = multiply[dx_size(t.bits)]; break;
     case LLVMAnd: form = DX_F_PAND; break;
     case LLVMOr: form = DX_F_POR; break;
     case LLVMXor: form = DX_F_PXOR; break;
@@ -140,7 +134,7 @@ static void limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signe
     const dx_reg dst = opjit_dx_result(f, v);
     if (t.lanes) {
         const dx_form_name first = max ? is_signed ? DX_F_PMAXSB : DX_F_PMAXUB : is_signed ? DX_F_PMINSB : DX_F_PMINUB;
-        opjit_dx_vector(f, (dx_form_name)(first + size_of(t)), dx_width(t), dst, a, b);
+        opjit_dx_vector(f, (dx_form_name)(first + dx_size(t.bits)), dx_width(t), dst, a, b);
         return;
     }
     const dx_reg x = opjit_dx_extended(f, a, t.bits, is_signed), y = opjit_dx_extended(f, b, t.bits, is_signed);
@@ -194,7 +188,7 @@ static void permute(dx_func *f, LLVMValueRef v, dx_type t)
     static const dx_form_name forms[] = { DX_F_PERMB, DX_F_PERMW, DX_F_PERMD, DX_F_PERMQ };
     if (dx_bytes(t) < 32)
         opjit_dx_refuse(f, "permutation");
-    opjit_dx_vector(f, forms[size_of(t)], dx_width(t), opjit_dx_result(f, v), b, a);
+    opjit_dx_vector(f, forms[dx_size(t.bits)], dx_width(t), opjit_dx_result(f, v), b, a);
 }
 
 /* vpermi2var(a, places, b): the places become the result. */
@@ -204,7 +198,7 @@ static void permute_two(dx_func *f, LLVMValueRef v, dx_type t)
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), places = opjit_dx_use(f, LLVMGetOperand(v, 1));
     const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 2)), dst = opjit_dx_result(f, v);
     opjit_dx_copy(f, dst, places);
-    opjit_dx_vector(f, forms[size_of(t)], dx_width(t), dst, a, b)->tied = true;
+    opjit_dx_vector(f, forms[dx_size(t.bits)], dx_width(t), dst, a, b)->tied = true;
 }
 
 /* Whether a mask, an integer with a bit for each lane, is a constant with all lanes. */
