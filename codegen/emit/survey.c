@@ -10,7 +10,7 @@ typedef struct planner {
     cg_func *f;
     uint32_t depth;       /* enclosing loops */
     ir_ref innermost;     /* VAR of the innermost loop */
-    bool distributed;          /* an enclosing loop is distributed */
+    bool distributed;     /* an enclosing loop is distributed */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;

@@ -260,8 +260,7 @@ static opjit_status read_all(onnx_import *m, const onnx_call *c, trees *t)
     TRY(opjit_onnx_read_numbers(m, c, "leaf_weights", &weights, &weight_count));
     if (mode_count != count || value_count != count || weight_count != leaves || root_count > count)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                                 "%u nodes have %u modes and %u splits, %u leaves %u "
-                                 "weights",
+                                 "%u nodes have %u modes and %u splits, %u leaves %u weights",
                                  count, mode_count, value_count, leaves, weight_count);
     TRY(allocate(m, c, t, count + leaves));
     for (uint32_t i = 0; i < count; i++) {
