@@ -196,13 +196,13 @@ class _Part:
 
     def _names(self):
         """Of the symbols of its sizes."""
-        names = set()
-        for n in [*self.nodes, *self.read]:
-            for i in [n, *n.all_input_nodes] if n in self.nodes else [n]:
-                value = i.meta.get("val")
-                for each in value if isinstance(value, (tuple, list)) else [value]:
-                    sizes = [*each.shape, *each.stride()] if isinstance(each, torch.Tensor) else [each]
-                    names.update(*(names_of(s) for s in sizes if isinstance(s, torch.SymInt)))
+        names, looked_at = set(), dict.fromkeys([*self.nodes, *self.read])
+        looked_at.update(dict.fromkeys(i for n in self.nodes for i in n.all_input_nodes))
+        for n in looked_at:
+            value = n.meta.get("val")
+            for each in value if isinstance(value, (tuple, list)) else [value]:
+                sizes = [*each.shape, *each.stride()] if isinstance(each, torch.Tensor) else [each]
+                names.update(*(names_of(s) for s in sizes if isinstance(s, torch.SymInt)))
         return sorted(names)
 
     def graph(self):
