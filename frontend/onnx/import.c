@@ -109,7 +109,7 @@ static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_functi
             status = opjit_onnx_define(m, fn->inputs[i], onnx_input(c, i));
     m->frame = frame;
     m->depth++;
-    if (fn->opset != 0)
+    if (fn->opset > 0)
         m->opset = fn->opset;
     if (status == OPJIT_OK)
         status = opjit_onnx_nodes(m, fn->nodes, fn->node_count, fn->outputs, fn->output_count);

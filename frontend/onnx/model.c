@@ -106,6 +106,8 @@ static opjit_status read_model(opjit_model *model, const opjit_model_options *o,
                       .error = error };
     TRY(opjit_onnx_read(model->bytes, &model->arena, &model->records, error));
     m.opset = model->records.opset;
+    if (m.opset == ONNX_OTHER_DOMAINS)
+        m.opset = OPSET_MOST;
     if (m.opset < 1 || m.opset > OPSET_MOST)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!model}operators of opset %lld: 1 to %d are taken",
                                (long long)m.opset, OPSET_MOST);

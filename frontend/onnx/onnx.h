@@ -10,6 +10,7 @@
 #define ONNX_DEPTH 32u       /* of graphs in graphs, and of functions that use functions */
 #define ONNX_NUMBERS 1000000 /* of an attribute */
 #define ONNX_NODES 1000000u  /* that are imported */
+#define ONNX_OTHER_DOMAINS (-1) /* in place of an opset: operators of other domains alone are imported */
 
 /* TensorProto.DataType. */
 typedef enum onnx_type {
@@ -103,13 +104,13 @@ typedef struct onnx_function {
     onnx_attribute *defaults;                  /* of attributes that a node leaves out */
     onnx_node *nodes;
     uint32_t input_count, output_count, attribute_count, default_count, node_count;
-    int64_t opset; /* of the default domain; 0: the model's */
+    int64_t opset; /* of the default domain; not above 0: the model's */
     const struct onnx_function *next; /* one of the same name, in another domain */
 } onnx_function;
 
 typedef struct onnx_model {
     int64_t ir_version;
-    int64_t opset; /* of the default domain */
+    int64_t opset; /* of the default domain; ONNX_OTHER_DOMAINS; 0: it imports none */
     onnx_graph *graph;
     onnx_function *functions;
     uint32_t function_count;

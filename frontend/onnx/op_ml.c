@@ -163,6 +163,27 @@ opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
     return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
 }
 
+/* Columns of all inputs beside each other, as floats. */
+opjit_status opjit_onnx_feature_vectorizer(onnx_import *m, onnx_call *c)
+{
+    opjit_tensor *const parts = ARENA_ARRAY(m->arena, opjit_tensor, c->input_count == 0 ? 1 : c->input_count);
+    uint64_t sizes[2] = { 0, 0 };
+    if (parts == NULL)
+        return opjit_rt_no_memory(m->error);
+    TRY(opjit_onnx_need(m, c, c->input_count == 0 ? 1 : c->input_count));
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        const onnx_value *const x = c->inputs[i];
+        const uint64_t dims[2] = { x->rank == 2 ? x->dims[0] : 1, x->rank == 0 ? 1 : x->dims[x->rank - 1] };
+        if (x->rank > 2 || (i != 0 && dims[0] != sizes[0]))
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u of %u dimensions and %llu rows", i, x->rank,
+                                     (unsigned long long)dims[0]);
+        sizes[0] = dims[0];
+        sizes[1] += dims[1];
+        parts[i] = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, i), x->type, ONNX_FLOAT), 2, dims);
+    }
+    return opjit_onnx_give_as(m, c, 0, opjit_graph_join(m->graph, parts, c->input_count, 1), ONNX_FLOAT, 2, sizes);
+}
+
 /* --- linear models ------------------------------------------------------------------------------------------------ */
 
 opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores)
@@ -234,7 +255,7 @@ opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
     return opjit_onnx_give_as(m, c, 1, scores, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], classes });
 }
 
-/* The kernel function of rows and support vectors, {rows, vectors}; kind: where its name is in the list below. */
+/* The kernel function of rows and support vectors, {rows, vectors}; kind: where its name is in read_kernel's list. */
 static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t sizes[2], uint64_t vectors,
                               uint32_t kind)
 {
@@ -265,19 +286,27 @@ static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t
                : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
 }
 
+/* Where kernel_type is in this list. */
+static opjit_status read_kernel(onnx_import *m, const onnx_call *c, uint32_t *kind)
+{
+    static const char *const kinds[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
+    for (*kind = 0; *kind < 4; ++*kind)
+        if (opjit_onnx_text_is(m, c, "kernel_type", kinds[*kind], "LINEAR"))
+            return OPJIT_OK;
+    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type: must be LINEAR, POLY, RBF, SIGMOID");
+}
+
 /* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
 opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
 {
-    static const char *const kinds[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
     uint64_t sizes[2];
-    uint32_t kind = 0;
+    uint32_t kind;
     opjit_graph *const g = m->graph;
     const int64_t vectors = opjit_onnx_int(m, c, "n_supports", 0);
     TRY(opjit_onnx_samples(m, c, sizes));
-    while (kind < 4 && !opjit_onnx_text_is(m, c, "kernel_type", kinds[kind], "LINEAR"))
-        kind++;
-    if (kind == 4 || vectors < 0 || vectors > ONNX_NUMBERS)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type or n_supports");
+    TRY(read_kernel(m, c, &kind));
+    if (vectors < 0 || vectors > ONNX_NUMBERS)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute n_supports: %lld", (long long)vectors);
     const uint64_t row[2] = { 1, vectors == 0 ? sizes[1] : (uint64_t)vectors }, one = 1;
     const opjit_tensor k = vectors == 0 ? opjit_onnx_reshape(m, floats_in(m, c), 2, sizes)
                                         : kernel_of(m, c, sizes, (uint64_t)vectors, kind);
@@ -289,6 +318,94 @@ opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_status(m));
     TRY(opjit_onnx_transformed(m, c, &y));
     return opjit_onnx_give_as(m, c, 0, y, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], 1 });
+}
+
+/* Two classes and more, each pair of which has a score: positive for the first one of the two. */
+typedef struct pairs {
+    uint64_t classes, count, vectors; /* vectors: those of class 0, then those of class 1, and so on */
+    float *weights;                   /* {vectors, count}: of the kernel function, in a pair's score */
+    float *votes;                     /* {count, classes}: 1 for the pair's first class, -1 for its second one */
+    float *most;                      /* {classes}: how many pairs have it as the second one */
+} pairs;
+
+/* Row r of the coefficients has what a vector weighs against class r, or, if its own class is r or an earlier one,
+ * against class r + 1. */
+static opjit_status read_pairs(onnx_import *m, const onnx_call *c, pairs *p)
+{
+    const onnx_attribute *const counts = opjit_onnx_attribute(m, c, "vectors_per_class");
+    const onnx_attribute *const texts = opjit_onnx_attribute(m, c, "classlabels_strings");
+    const onnx_attribute *const coefficients = opjit_onnx_attribute(m, c, "coefficients");
+    p->classes = texts != NULL && texts->strings != NULL ? texts->count : count_of(m, c, "classlabels_ints");
+    p->count = p->classes * (p->classes - 1) / 2;
+    if (p->classes < 2 || counts == NULL || counts->ints == NULL || counts->count != p->classes)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "%llu classes with %u counts of support vectors: two or more with one each are taken",
+                                 (unsigned long long)p->classes, counts == NULL ? 0 : counts->count);
+    for (uint32_t i = 0; i < counts->count; i++)
+        p->vectors += (uint64_t)counts->ints[i] > ONNX_NUMBERS ? ONNX_NUMBERS + 1u : (uint64_t)counts->ints[i];
+    if (p->vectors == 0 || p->vectors > ONNX_NUMBERS || p->vectors * p->count > UINT32_MAX / sizeof(float) ||
+        coefficients == NULL || coefficients->floats == NULL || coefficients->count != p->vectors * (p->classes - 1))
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u coefficients of %llu support vectors, %llu classes",
+                                 count_of(m, c, "coefficients"), (unsigned long long)p->vectors,
+                                 (unsigned long long)p->classes);
+    p->weights = opjit_onnx_memory(m, p->vectors * p->count * sizeof(float));
+    p->votes = opjit_onnx_memory(m, p->count * p->classes * sizeof(float));
+    p->most = opjit_onnx_memory(m, p->classes * sizeof(float));
+    if (p->weights == NULL || p->votes == NULL || p->most == NULL)
+        return m->error->status;
+    uint64_t pair = 0, first_i = 0;
+    for (uint64_t i = 0; i < p->classes; first_i += (uint64_t)counts->ints[i++]) {
+        uint64_t first_j = first_i + (uint64_t)counts->ints[i];
+        for (uint64_t j = i + 1; j < p->classes; first_j += (uint64_t)counts->ints[j++], pair++) {
+            for (uint64_t k = first_i; k < first_i + (uint64_t)counts->ints[i]; k++)
+                p->weights[k * p->count + pair] = coefficients->floats[(j - 1) * p->vectors + k];
+            for (uint64_t k = first_j; k < first_j + (uint64_t)counts->ints[j]; k++)
+                p->weights[k * p->count + pair] = coefficients->floats[i * p->vectors + k];
+            p->votes[pair * p->classes + i] = 1;
+            p->votes[pair * p->classes + j] = -1;
+            p->most[j] += 1;
+        }
+    }
+    return OPJIT_OK;
+}
+
+static opjit_tensor floats_of(onnx_import *m, uint32_t rank, uint64_t rows, uint64_t columns, const float *data)
+{
+    onnx_value v = { .type = ONNX_FLOAT, .rank = rank, .dims = { rows, columns }, .data = data };
+    return opjit_onnx_tensor(m, &v);
+}
+
+/* The class that most pairs vote for, and the scores of all pairs; of two classes s and -s. */
+opjit_status opjit_onnx_support_classifier(onnx_import *m, onnx_call *c)
+{
+    opjit_graph *const g = m->graph;
+    pairs p = { 0 };
+    uint64_t sizes[2];
+    uint32_t kind;
+    TRY(opjit_onnx_samples(m, c, sizes));
+    TRY(read_kernel(m, c, &kind));
+    TRY(read_pairs(m, c, &p));
+    if (count_of(m, c, "prob_a") != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute prob_a: probabilities are not taken");
+    if (!opjit_onnx_text_is(m, c, "post_transform", "NONE", "NONE"))
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute post_transform: NONE alone is taken");
+    const opjit_tensor k = kernel_of(m, c, sizes, p.vectors, kind);
+    opjit_tensor s = opjit_graph_matrix_multiply(g, k, floats_of(m, 2, p.vectors, p.count, p.weights), 0, 0);
+    s = opjit_graph_add(g, s, numbers(m, c, "rho", ONNX_FLOAT, 1, &p.count));
+    TRY(opjit_onnx_status(m));
+    if (onnx_wants(c, 0)) {
+        const opjit_tensor first = opjit_graph_greater(g, s, opjit_onnx_scalar(m, ONNX_FLOAT, 0));
+        const opjit_tensor won = opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, first, ONNX_UINT8, ONNX_FLOAT),
+                                                             floats_of(m, 2, p.count, p.classes, p.votes), 0, 0);
+        const opjit_tensor votes = opjit_graph_add(g, won, floats_of(m, 1, p.classes, 0, p.most));
+        const opjit_tensor best = opjit_onnx_reshape(m, opjit_graph_argmax(g, votes, 1), 1, sizes);
+        const opjit_tensor labels =
+            opjit_graph_gather(g, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &p.classes), best, 0, 1);
+        TRY(opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, sizes));
+    }
+    const opjit_tensor pair[2] = { opjit_graph_negate(g, s), s };
+    return opjit_onnx_give_as(m, c, 1, p.count == 1 ? opjit_graph_join(g, pair, 2, 1) : s, ONNX_FLOAT, 2,
+                              (uint64_t[]){ sizes[0], p.count == 1 ? 2 : p.count });
 }
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */

@@ -73,16 +73,51 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
     return true;
 }
 
+/* Scaled by the mean and the variance of each channel in this call; outputs 1 and 2: running ones, which go on from
+ * inputs 3 and 4. */
+static opjit_status train_normalization(onnx_import *m, onnx_call *c)
+{
+    opjit_graph *const g = m->graph;
+    const onnx_value *const x = c->inputs[0];
+    const double momentum = (double)opjit_onnx_float(m, c, "momentum", 0.9f);
+    uint32_t axes[ONNX_RANK], count = 0;
+    if (m->opset < 14)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "training by opset %lld, is taken from 14 on",
+                                 (long long)m->opset);
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (d != 1)
+            axes[count++] = d;
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    const opjit_tensor mean = opjit_graph_reduce(g, t, DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    const opjit_tensor apart = opjit_graph_subtract(g, t, mean);
+    const opjit_tensor variance =
+        opjit_graph_reduce(g, opjit_graph_multiply(g, apart, apart), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    for (uint32_t i = 1; i < 3; i++) {
+        const int32_t type = c->inputs[2 + i]->type;
+        const opjit_tensor now = opjit_onnx_cast(m, i == 1 ? mean : variance, x->type, type);
+        const opjit_tensor before = opjit_onnx_vector(m, c, 2 + i, x->rank, 1);
+        const opjit_tensor kept = opjit_graph_multiply(g, before, opjit_onnx_scalar(m, type, momentum));
+        const opjit_tensor news = opjit_graph_multiply(g, now, opjit_onnx_scalar(m, type, 1 - momentum));
+        TRY(opjit_onnx_give_as(m, c, i, opjit_graph_add(g, kept, news), type, 1, &x->dims[1]));
+    }
+    const opjit_tensor epsilon = opjit_onnx_scalar(m, x->type, (double)opjit_onnx_float(m, c, "epsilon", 1e-5f));
+    const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, variance, epsilon));
+    const opjit_tensor scale = opjit_onnx_cast(m, opjit_onnx_vector(m, c, 1, x->rank, 1), c->inputs[1]->type, x->type);
+    const opjit_tensor bias = opjit_onnx_cast(m, opjit_onnx_vector(m, c, 2, x->rank, 1), c->inputs[2]->type, x->type);
+    const opjit_tensor y = opjit_graph_multiply(g, opjit_graph_divide(g, apart, deviation), scale);
+    return opjit_onnx_give(m, c, 0, opjit_graph_add(g, y, bias), x->type, x->rank);
+}
+
 opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
 {
     opjit_status status;
     float *offsets;
     TRY(opjit_onnx_need(m, c, 5));
     const onnx_value *const x = c->inputs[0];
-    if (opjit_onnx_int(m, c, "training_mode", 0) != 0 || onnx_wants(c, 1))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "training is not taken");
     if (x->rank < 2)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be at least 2", x->rank);
+    if (opjit_onnx_int(m, c, "training_mode", 0) != 0 || onnx_wants(c, 1))
+        return train_normalization(m, c);
     opjit_graph *const g = m->graph;
     opjit_tensor factor, offset;
     float *const factors = x->type == ONNX_FLOAT ? known_factors(m, c, x->dims[1], &offsets) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_sample.c - GridSample: elements of images {batch, channels, (depth,) height, width} at places that data name, as
- * gathered elements and weights. */
+/* op_sample.c - GridSample and DeformConv: elements of images {batch, channels, (depth,) height, width} at places that
+ * data name, as gathered elements and weights. */
 #include "frontend/onnx/ops.h"
 
 enum { MOST_AXES = 3, MOST_TAPS = 4 };
@@ -191,4 +191,127 @@ opjit_status opjit_onnx_grid_sample(onnx_import *m, onnx_call *c)
     read_places(m, c, &s, nearest, cubic);
     const opjit_tensor y = nearest ? elements_at(m, &s, s.place) : between(m, &s, cubic);
     return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, dims);
+}
+
+/* --- DeformConv --------------------------------------------------------------------------------------------------- */
+
+/* A convolution whose window's taps are moved by offsets. */
+typedef struct deformed {
+    uint32_t window[2], strides[2], dilations[2], pads[4]; /* of height and width */
+    uint64_t groups, offset_groups;                        /* of the filter's channels; channels that move alike */
+    uint64_t taps, sizes[2], places;                       /* of the window; of the result, and their product */
+} deformed;
+
+static opjit_status read_deformed(onnx_import *m, const onnx_call *c, deformed *d)
+{
+    TRY(opjit_onnx_need(m, c, 3));
+    const onnx_value *const x = c->inputs[0], *const w = c->inputs[1];
+    const int64_t groups = opjit_onnx_int(m, c, "group", 1), offset_groups = opjit_onnx_int(m, c, "offset_group", 1);
+    if (x->rank != 4 || w->rank != 4)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions and a filter of %u, must both be 4", x->rank,
+                                 w->rank);
+    TRY(opjit_onnx_spatial(m, c, "strides", 2, 1, d->strides));
+    TRY(opjit_onnx_spatial(m, c, "dilations", 2, 1, d->dilations));
+    TRY(opjit_onnx_spatial(m, c, "pads", 4, 0, d->pads));
+    if (groups < 1 || w->dims[0] % (uint64_t)groups != 0 || x->dims[1] != w->dims[1] * (uint64_t)groups)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%lld groups of %llu channels, filters of %llu channels",
+                                 (long long)groups, (unsigned long long)x->dims[1], (unsigned long long)w->dims[1]);
+    if (offset_groups < 1 || x->dims[1] % (uint64_t)offset_groups != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute offset_group: %lld of %llu channels",
+                                 (long long)offset_groups, (unsigned long long)x->dims[1]);
+    d->groups = (uint64_t)groups;
+    d->offset_groups = (uint64_t)offset_groups;
+    for (uint32_t i = 0; i < 2; i++) {
+        d->window[i] = (uint32_t)w->dims[2 + i];
+        const uint64_t size = x->dims[2 + i] + d->pads[i] + d->pads[2 + i];
+        const uint64_t reach = (uint64_t)(d->window[i] - 1) * d->dilations[i] + 1;
+        if (d->strides[i] == 0 || d->dilations[i] == 0 || d->window[i] == 0 || size < reach)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "a window of %llu in %llu elements with its padding, strides %u, dilations %u",
+                                     (unsigned long long)reach, (unsigned long long)size, d->strides[i],
+                                     d->dilations[i]);
+        d->sizes[i] = (size - reach) / d->strides[i] + 1;
+    }
+    d->taps = (uint64_t)d->window[0] * d->window[1];
+    d->places = d->sizes[0] * d->sizes[1];
+    return OPJIT_OK;
+}
+
+/* Refuses input i unless it has `per_tap` channels per tap and group of channels, and the result's sizes. */
+static opjit_status check_moves(onnx_import *m, const onnx_call *c, const deformed *d, uint32_t i, uint64_t per_tap)
+{
+    const onnx_value *const v = c->inputs[i];
+    const uint64_t channels = d->offset_groups * d->taps * per_tap;
+    return v->rank == 4 && v->dims[0] == c->inputs[0]->dims[0] && v->dims[1] == channels &&
+                   v->dims[2] == d->sizes[0] && v->dims[3] == d->sizes[1]
+               ? OPJIT_OK
+               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u must have sizes %llu, %llu, %llu, %llu", i,
+                                   (unsigned long long)c->inputs[0]->dims[0], (unsigned long long)channels,
+                                   (unsigned long long)d->sizes[0], (unsigned long long)d->sizes[1]);
+}
+
+/* Where taps lie along an axis before they are moved, {1, taps, height, width}, of which two sizes are 1. */
+static opjit_tensor unmoved(onnx_import *m, const deformed *d, uint32_t axis)
+{
+    const uint32_t window[4] = { 1, d->window[0], d->window[1], 1 };
+    const uint32_t places[4] = { 1, 1, axis == 0 ? (uint32_t)d->sizes[0] : 1, axis == 1 ? (uint32_t)d->sizes[1] : 1 };
+    const uint32_t along[4] = { 1, axis == 0 ? d->window[0] : 1, axis == 1 ? d->window[1] : 1, 1 };
+    const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    opjit_graph *const g = m->graph;
+    const uint64_t wide[4] = { 1, d->taps, 1, 1 };
+    const opjit_tensor tap = opjit_graph_sequence(g, type, 4, along, 0, d->dilations[axis]);
+    const opjit_tensor tap_places = opjit_onnx_reshape(m, opjit_graph_broadcast(g, tap, 4, window), 4, wide);
+    const opjit_tensor begin = opjit_graph_sequence(g, type, 4, places, -(double)d->pads[axis], d->strides[axis]);
+    return opjit_graph_add(g, tap_places, begin);
+}
+
+/* The elements under each tap, {batch, channels, taps * places}, FLOAT. */
+static opjit_tensor taps_of(onnx_import *m, const onnx_call *c, const deformed *d)
+{
+    opjit_graph *const g = m->graph;
+    const onnx_value *const x = c->inputs[0];
+    const uint64_t groups = x->dims[0] * d->offset_groups;
+    sampling s = { .sizes = { x->dims[2], x->dims[3] }, .channels = x->dims[1] / d->offset_groups,
+                   .places = d->taps * d->places, .batch = groups, .axes = 2, .type = ONNX_FLOAT, .beyond = ZEROS };
+    const uint64_t image[3] = { groups, s.channels, x->dims[2] * x->dims[3] }, flat[3] = { groups, 1, s.places };
+    const uint64_t apart[4] = { groups, d->taps * 2, d->sizes[0], d->sizes[1] };
+    s.image = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_FLOAT), 3, image);
+    const opjit_tensor moves =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 2), x->type, ONNX_FLOAT), 4, apart);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t begin[4] = { 0, i, 0, 0 };
+        const int32_t strides[4] = { 1, 2, 1, 1 };
+        const uint32_t sizes[4] = { (uint32_t)groups, (uint32_t)d->taps, (uint32_t)d->sizes[0], (uint32_t)d->sizes[1] };
+        const opjit_tensor move = opjit_graph_slice(g, moves, begin, sizes, strides);
+        s.place[i] = opjit_onnx_reshape(m, opjit_graph_add(g, move, unmoved(m, d, i)), 3, flat);
+    }
+    const opjit_tensor y = between(m, &s, false);
+    if (onnx_input(c, 4) == NULL)
+        return y;
+    const opjit_tensor mask =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 4), x->type, ONNX_FLOAT), 3, flat);
+    return opjit_graph_multiply(g, y, mask);
+}
+
+opjit_status opjit_onnx_deform_conv(onnx_import *m, onnx_call *c)
+{
+    deformed d;
+    TRY(read_deformed(m, c, &d));
+    TRY(check_moves(m, c, &d, 2, 2));
+    if (onnx_input(c, 4) != NULL)
+        TRY(check_moves(m, c, &d, 4, 1));
+    opjit_graph *const g = m->graph;
+    const onnx_value *const x = c->inputs[0], *const w = c->inputs[1];
+    const uint64_t terms = w->dims[1] * d.taps, rows = w->dims[0] / d.groups;
+    const uint64_t columns[4] = { x->dims[0], d.groups, terms, d.places }, filters[4] = { 1, d.groups, rows, terms };
+    const uint64_t result[4] = { x->dims[0], w->dims[0], d.sizes[0], d.sizes[1] };
+    const uint32_t wide[4] = { (uint32_t)x->dims[0], (uint32_t)d.groups, (uint32_t)rows, (uint32_t)terms };
+    const opjit_tensor filter =
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), w->type, ONNX_FLOAT), 4, filters);
+    const opjit_tensor elements = opjit_onnx_reshape(m, taps_of(m, c, &d), 4, columns);
+    opjit_tensor y = opjit_graph_matrix_multiply(g, opjit_graph_broadcast(g, filter, 4, wide), elements, 0, 0);
+    y = opjit_onnx_reshape(m, y, 4, result);
+    if (onnx_input(c, 3) != NULL)
+        y = opjit_graph_add(g, y, opjit_onnx_cast(m, opjit_onnx_vector(m, c, 3, 4, 1), x->type, ONNX_FLOAT));
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, ONNX_FLOAT, x->type), x->type, 4, result);
 }

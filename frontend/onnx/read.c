@@ -340,6 +340,8 @@ static void read_opset(wire_bytes message, int64_t *opset)
     }
     if (domain.size == 0 || wire_is(domain, "ai.onnx"))
         *opset = version;
+    else if (*opset == 0)
+        *opset = ONNX_OTHER_DOMAINS;
 }
 
 static opjit_status read_function(reading *r, wire_bytes message, onnx_function *fn)

@@ -51,6 +51,17 @@ def learned(case, node, random):
                              "coefficients": [.5, -1.5, 2.0], "support_vectors": weights}, {"x": np.abs(x)}, off=1e-4)
     one("SVMRegressor", {"kernel_type": "LINEAR", "kernel_params": [.3, .2, 3.0], "rho": [.4], "coefficients": weights[:4],
                          "one_class": 1}, off=0)
+    for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+        for counts in ([3, 2], [2, 1, 3], [2, 2, 1, 2]):
+            classes, vectors = len(counts), sum(counts)
+            one("SVMClassifier", {"kernel_type": kernel, "vectors_per_class": counts, "kernel_params": [.3, .2, 3.0],
+                                  "coefficients": [float(v) for v in floats((classes - 1) * vectors)],
+                                  "support_vectors": [float(v) for v in floats(4 * vectors)],
+                                  "rho": [float(v) for v in floats(classes * (classes - 1) // 2)],
+                                  "classlabels_ints": list(range(5, 5 + classes))},
+                {"x": np.abs(floats(20, 4))}, ("label", "y"), off=1e-4)
+    one("FeatureVectorizer", {"inputdimensions": [4, 2, 1]},
+        {"x": integers(-9, 9, (5, 4)), "more": integers(-9, 9, (5, 2)), "last": integers(-9, 9, (5, 1))}, off=0)
     trees(one, random)
     ensembles(one, random)
 

@@ -27,7 +27,8 @@ EXPECTED = (
     "scale", "parts", "must be", "k ", "none is taken", "not in this build",
 )
 
-
+# Whose outputs are not those of the model beside them.
+WRONG = {"test_adam_multiple": "outputs by another epsilon than the node has"}
 RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
@@ -64,6 +65,8 @@ def run_case(opjit, folder, name):
     model = onnx.load(path)
     if any(n.op_type in RANDOM for n in model.graph.node):
         return "skip", "other random numbers than the test has"
+    if name in WRONG:
+        return "skip", WRONG[name]
     initializers = {t.name for t in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in initializers]
     data = os.path.join(folder, name, "test_data_set_0")

@@ -29,6 +29,12 @@ def placed(case, node, random):
         case(f"TensorScatter {mode}", [node("TensorScatter", ["x", "u", "w"], axis=2, mode=mode)],
              {"x": floats(2, 3, 7, 4), "u": floats(2, 3, 3, 4)}, {"w": np.int64(first)}, off=0)
     case("TensorScatter from 0", [node("TensorScatter", ["x", "u"])], {"x": floats(2, 3, 7, 4), "u": floats(2, 3, 2, 4)}, off=0)
+    deformed(case, node, random, floats)
+    for n in (1, 2, 5, 17):
+        matrices = random.uniform(-1, 1, (6, n, n)).astype("f4")
+        matrices[4] = 0  # and one that is singular, and one whose first pivot is 0
+        matrices[5, 0, 0] = 0
+        case(f"Det {n}", [node("Det", ["x"])], {"x": matrices})
     lengths(case, node, random, floats)
     for dtype, least, most in (("int4", -8, 8), ("uint4", 0, 16)):
         for columns in (6, 5):
@@ -39,6 +45,20 @@ def placed(case, node, random):
                                                          node("Add", ["x", "d"])], {"x": floats(3, columns)}, constants)
     case("Cast of bfloat16", [node("Cast", ["w"], ["d"], to=1), node("MatMul", ["x", "d"])], {"x": floats(3, 8)},
          {"w": floats(8, 5).astype(ml_dtypes.bfloat16)})
+
+
+def deformed(case, node, random, floats):
+    """Convolutions whose taps are moved, some of them out of the image."""
+    for name, attributes, window, result in (
+            ("plain", {}, (3, 2), (6, 8)), ("padded", {"pads": [1, 0, 2, 1], "strides": [2, 1]}, (3, 3), (5, 8)),
+            ("dilated", {"dilations": [2, 3], "pads": [2, 3, 2, 3]}, (3, 3), (8, 9)),
+            ("groups", {"group": 2, "offset_group": 3, "pads": [1, 1, 1, 1]}, (3, 3), (8, 9))):
+        taps, groups = window[0] * window[1], attributes.get("offset_group", 1)
+        inputs = {"x": floats(2, 6, 8, 9), "o": 3 * floats(2, 2 * groups * taps, *result)}
+        w = floats(4, 6 // attributes.get("group", 1), *window)
+        case(f"DeformConv {name}", [node("DeformConv", ["x", "w", "o"], **attributes)], inputs, {"w": w})
+        case(f"DeformConv {name}, weighed", [node("DeformConv", ["x", "w", "o", "b", "m"], **attributes)],
+             {**inputs, "m": floats(2, groups * taps, *result)}, {"w": w, "b": floats(4)})
 
 
 def lengths(case, node, random, floats):
