@@ -4,7 +4,7 @@
 
 #include "frontend/onnx/call.h"
 
-opjit_status opjit_onnx_refuse(onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
+opjit_status opjit_onnx_refuse(const onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -40,33 +40,48 @@ const onnx_attribute *opjit_onnx_attribute(const onnx_import *m, const onnx_call
     return found;
 }
 
+/* The attribute, held to the type that it has to have; NULL: absent, or refused. */
+static const onnx_attribute *attribute_of(const onnx_import *m, const onnx_call *c, const char *name,
+                                          onnx_attribute_type type)
+{
+    static const char *const kinds[] = { "none",    "a float", "an integer", "a text", "a tensor",
+                                         "a graph", "floats",  "integers",   "texts" };
+    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    if (a == NULL || a->type == (int32_t)type || a->type == ONNX_IS_UNSAID)
+        return a;
+    const bool is_named = a->type > 0 && a->type < (int32_t)(sizeof kinds / sizeof *kinds);
+    opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute %s is %s, must be %s", name,
+                      is_named ? kinds[a->type] : "of another kind", kinds[type]);
+    return NULL;
+}
+
 int64_t opjit_onnx_int(const onnx_import *m, const onnx_call *c, const char *name, int64_t otherwise)
 {
-    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    const onnx_attribute *const a = attribute_of(m, c, name, ONNX_IS_INT);
     return a == NULL ? otherwise : a->i;
 }
 
 float opjit_onnx_float(const onnx_import *m, const onnx_call *c, const char *name, float otherwise)
 {
-    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    const onnx_attribute *const a = attribute_of(m, c, name, ONNX_IS_FLOAT);
     return a == NULL ? otherwise : a->f;
 }
 
 bool opjit_onnx_text_is(const onnx_import *m, const onnx_call *c, const char *name, const char *text,
                         const char *otherwise)
 {
-    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    const onnx_attribute *const a = attribute_of(m, c, name, ONNX_IS_TEXT);
     return a == NULL ? strcmp(text, otherwise) == 0 : wire_is(a->s, text);
 }
 
 opjit_status opjit_onnx_spatial(onnx_import *m, const onnx_call *c, const char *name, uint32_t count,
                                 uint32_t otherwise, uint32_t *out)
 {
-    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    const onnx_attribute *const a = attribute_of(m, c, name, ONNX_IS_INTS);
     for (uint32_t d = 0; d < count; d++)
         out[d] = otherwise;
     if (a == NULL || a->count == 0)
-        return OPJIT_OK;
+        return m->error->status;
     if (a->ints == NULL || a->count != count)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute %s: %u numbers, must be %u", name, a->count,
                                  count);
@@ -91,10 +106,11 @@ opjit_status opjit_onnx_axis(onnx_import *m, const onnx_call *c, int64_t axis, u
 opjit_status opjit_onnx_axes(onnx_import *m, const onnx_call *c, const char *name, int32_t input, uint32_t rank,
                              uint32_t *out, uint32_t *out_count)
 {
-    const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
+    const onnx_attribute *const a = attribute_of(m, c, name, ONNX_IS_INTS);
     int64_t *axes = a == NULL ? NULL : a->ints;
     uint32_t count = a == NULL ? 0 : a->count;
     bool is_in[ONNX_RANK] = { false };
+    TRY(m->error->status);
     if (a == NULL && input >= 0)
         TRY(opjit_onnx_input_ints(m, c, (uint32_t)input, &axes, &count));
     for (uint32_t i = 0; i < count && axes != NULL; i++) {

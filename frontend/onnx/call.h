@@ -2,8 +2,8 @@
 /* call.h - from a model's records to a graph of the builder (opjit/graph.h): values, and what the rows of ops.def
  * write their operators with.  Errors are sticky like the builder's: the first one stays in m->error, and what follows
  * it does nothing. */
-#ifndef OPJIT_FRONTEND_ONNX_IMPORT_H
-#define OPJIT_FRONTEND_ONNX_IMPORT_H
+#ifndef OPJIT_FRONTEND_ONNX_CALL_H
+#define OPJIT_FRONTEND_ONNX_CALL_H
 
 #include <opjit/graph_ops.h>
 #include <opjit/model.h>
@@ -94,7 +94,7 @@ struct onnx_import {
 
 /* --- errors ------------------------------------------------------------------------------------------------------- */
 /* A node that is refused; the place is put in front of the message. */
-opjit_status opjit_onnx_refuse(onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
+opjit_status opjit_onnx_refuse(const onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -207,9 +207,10 @@ opjit_status opjit_onnx_axes(onnx_import *m, const onnx_call *c, const char *nam
 /* --- attributes --------------------------------------------------------------------------------------------------- */
 /* NULL: absent.  Inside of functions references are followed. */
 const onnx_attribute *opjit_onnx_attribute(const onnx_import *m, const onnx_call *c, const char *name);
+/* The attribute's value; otherwise: that of an absent one.  An attribute of another kind is refused. */
 int64_t opjit_onnx_int(const onnx_import *m, const onnx_call *c, const char *name, int64_t otherwise);
 float opjit_onnx_float(const onnx_import *m, const onnx_call *c, const char *name, float otherwise);
-/* Whether the attribute is that text; otherwise: what an absent one is. */
+/* Whether the attribute is that text; likewise. */
 bool opjit_onnx_text_is(const onnx_import *m, const onnx_call *c, const char *name, const char *text,
                         const char *otherwise);
 /* As many numbers as the spatial dimensions say, all `otherwise` where the attribute is absent. */

@@ -76,6 +76,11 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
     for (uint32_t n = 0; n < count; n++)
         for (uint32_t i = 0; i < nodes[n].output_count; i++)
             if (nodes[n].outputs[i].size != 0) {
+                const name_maker *const other = opjit_onnx_find(w.makers, nodes[n].outputs[i]);
+                if (other != NULL)
+                    return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
+                                           "{graph}: {\"" ONNX_NAME "\"} is made by node %u and by node %u",
+                                           ONNX_SHOW(nodes[n].outputs[i]), other->node, n);
                 *maker = (name_maker){ .node = n };
                 TRY(opjit_onnx_enter(m, w.makers, nodes[n].outputs[i], maker++));
             }

@@ -48,10 +48,22 @@ typedef struct onnx_tensor {
 
 struct onnx_graph;
 
+/* AttributeProto.AttributeType, by its numbers; UNSAID: an old file does not say. */
+typedef enum onnx_attribute_type {
+    ONNX_IS_UNSAID,
+    ONNX_IS_FLOAT,
+    ONNX_IS_INT,
+    ONNX_IS_TEXT,
+    ONNX_IS_TENSOR,
+    ONNX_IS_GRAPH,
+    ONNX_IS_FLOATS,
+    ONNX_IS_INTS,
+    ONNX_IS_TEXTS,
+} onnx_attribute_type;
+
 typedef struct onnx_attribute {
     wire_bytes name;
-    int32_t type; /* AttributeProto.AttributeType: 1 float, 2 int, 3 string, 4 tensor, 5 graph, 6 floats, 7 ints,
-                     8 strings; 0: an old file does not say */
+    int32_t type; /* onnx_attribute_type */
     float f;
     int64_t i;
     wire_bytes s;

@@ -340,7 +340,7 @@ opjit_status opjit_onnx_quantized_lstm(onnx_import *m, onnx_call *c)
         if (r.activation[i].desc.Type != (i % 3 == 0 ? DML_OPERATOR_ACTIVATION_SIGMOID : DML_OPERATOR_ACTIVATION_TANH))
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute %s is not taken", others[0]);
     for (uint32_t i = 1; i < 3; i++)
-        if (opjit_onnx_float(m, c, others[i], 0) != 0 || opjit_onnx_int(m, c, others[i], 0) != 0)
+        if (i == 1 ? opjit_onnx_float(m, c, others[i], 0) != 0 : opjit_onnx_int(m, c, others[i], 0) != 0)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute %s is not taken", others[i]);
     if (onnx_input(c, LENGTHS) != NULL || onnx_input(c, PEEPHOLES) != NULL || r.by_batch || r.steps > STEPS_MOST ||
         r.steps == 0)

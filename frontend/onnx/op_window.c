@@ -106,8 +106,14 @@ static opjit_status read_filter(onnx_import *m, const onnx_call *c, uint32_t i, 
     if (filter->rank != x->rank)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a filter of %u dimensions, must be %u", filter->rank,
                                  x->rank);
-    for (uint32_t d = 0; d < w->count; d++)
+    TRY(opjit_onnx_spatial(m, c, "kernel_shape", w->count, 0, w->sizes));
+    for (uint32_t d = 0; d < w->count; d++) {
+        if (w->sizes[d] != 0 && w->sizes[d] != filter->dims[2 + d])
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "attribute kernel_shape: %u, must be %llu as size %u of the filter", w->sizes[d],
+                                     (unsigned long long)filter->dims[2 + d], 2 + d);
         w->sizes[d] = (uint32_t)filter->dims[2 + d];
+    }
     return read_window(m, c, x, w);
 }
 

@@ -23,7 +23,7 @@ static opjit_status count_parts(const reading *r, wire_bytes message, uint32_t c
     for (wire_field f; opjit_onnx_next(&in, &f);)
         if (f.number < PARTS && f.type == WIRE_BYTES && ++counts[f.number] > PARTS_MOST)
             return damaged(r, "too many parts");
-    return in.bad ? damaged(r, "a field ends behind its message") : OPJIT_OK;
+    return in.bad ? damaged(r, "a field is longer than what it is part of") : OPJIT_OK;
 }
 
 /* An array for so many parts, zeroed. */
@@ -36,8 +36,20 @@ static opjit_status count_parts(const reading *r, wire_bytes message, uint32_t c
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-/* Where elements of another file are: keys and values. */
-static void read_external(wire_bytes entry, onnx_tensor *t)
+/* A number of bytes in decimal digits; false: it is none, or more than a file has. */
+static bool read_decimal(wire_bytes text, uint64_t *out)
+{
+    *out = 0;
+    for (uint64_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9' || *out > INT64_MAX / 16)
+            return false;
+        *out = *out * 10 + (text.data[i] - '0');
+    }
+    return text.size != 0;
+}
+
+/* One entry of external_data, a key and its value: which file has the elements, and where. */
+static opjit_status read_external(const reading *r, wire_bytes entry, onnx_tensor *t)
 {
     wire_reader in = wire_read(entry);
     wire_bytes key = { NULL, 0 }, value = { NULL, 0 };
@@ -47,17 +59,18 @@ static void read_external(wire_bytes entry, onnx_tensor *t)
         if (f.number == 2)
             value = f.bytes;
     }
-    uint64_t number = 0;
-    for (uint64_t i = 0; i < value.size && value.data[i] >= '0' && value.data[i] <= '9'; i++)
-        number = number > UINT64_MAX / 16 ? UINT64_MAX / 16 : number * 10 + (value.data[i] - '0');
     if (wire_is(key, "location"))
         t->location = value;
-    if (wire_is(key, "offset"))
-        t->offset = number;
-    if (wire_is(key, "length")) {
-        t->length = number;
-        t->has_length = true;
-    }
+    const bool is_length = wire_is(key, "length");
+    if (!is_length && !wire_is(key, "offset"))
+        return OPJIT_OK;
+    t->has_length = t->has_length || is_length;
+    if (!read_decimal(value, is_length ? &t->length : &t->offset))
+        return opjit_rt_refuse(r->error, OPJIT_CORRUPT,
+                               "{tensor} {\"" ONNX_NAME "\"}: external_data " ONNX_NAME ": \"" ONNX_NAME
+                               "\", must be a number of bytes",
+                               ONNX_SHOW(t->name), ONNX_SHOW(key), ONNX_SHOW(value));
+    return OPJIT_OK;
 }
 
 static opjit_status read_dims(const reading *r, const wire_field *f, onnx_tensor *t)
@@ -92,7 +105,7 @@ static opjit_status read_tensor(const reading *r, wire_bytes message, onnx_tenso
         case 4: case 5: case 6: case 7: case 10: case 11: count_typed(&f, t); break;
         case 8: t->name = f.bytes; break;
         case 9: t->raw = f.bytes; break;
-        case 13: read_external(f.bytes, t); break;
+        case 13: TRY(read_external(r, f.bytes, t)); break;
         case 14: t->external = f.value == 1; break;
         default: break;
         }
@@ -400,6 +413,6 @@ opjit_status opjit_onnx_read(wire_bytes file, rt_arena *arena, onnx_model *out, 
             TRY(read_function(&r, f.bytes, &out->functions[out->function_count++]));
     }
     if (in.bad || out->graph == NULL || out->ir_version == 0)
-        return damaged(&r, in.bad ? "a field ends behind the file" : "it has no graph or no version");
+        return damaged(&r, in.bad ? "a field is longer than the file" : "it has no graph or no version");
     return OPJIT_OK;
 }

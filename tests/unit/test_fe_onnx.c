@@ -585,6 +585,84 @@ START_TEST(models_that_are_refused)
 }
 END_TEST
 
+/* A node with inputs x {2,3} and w {4}, INT64 numbers, and one attribute, of the kind that is asked for or of another:
+ * each message says what it was and what is allowed. */
+START_TEST(nodes_that_are_refused)
+{
+    enum { NONE, INT = 2, TEXT = 3, INTS = 7 };
+    static const struct {
+        const char *op, *second, *attribute;
+        uint32_t kind;
+        int64_t value;
+        const char *message;
+    } rows[] = {
+        { "Softmax", NULL, "axis", TEXT, 0, "node 0 (Softmax): attribute axis is a text, must be an integer" },
+        { "Elu", NULL, "alpha", INT, 1, "node 0 (Elu): attribute alpha is an integer, must be a float" },
+        { "Gelu", NULL, "approximate", INT, 1, "node 0 (Gelu): attribute approximate is an integer, must be a text" },
+        { "ReduceMax", NULL, "axes", INT, 1, "node 0 (ReduceMax): attribute axes is an integer, must be integers" },
+        { "Softmax", NULL, "axis", INT, 2, "node 0 (Softmax): axis 2, must be -2 to 1" },
+    };
+    const int64_t w[4] = { -1, -1, 2, 3 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_bytes g = new_message(), n = node(rows[i].op, "x", rows[i].second, "y"), a = new_message();
+        if (rows[i].attribute != NULL) {
+            put_text(&a, 1, rows[i].attribute);
+            put_int(&a, 3, (uint64_t)rows[i].value);
+            put_int(&a, 20, rows[i].kind);
+            put_data(&n, 5, a.data, a.size);
+        }
+        opjit_rt_bytes_free(&a);
+        put_message(&g, 1, n);
+        put_message(&g, 5, initializer("w", INT64, 4, w, sizeof w));
+        put_message(&g, 11, port("x", FLOAT, "2 3"));
+        put_message(&g, 12, port("y", FLOAT, "2 3"));
+        refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, rows[i].message);
+    }
+}
+END_TEST
+
+/* Two nodes may not make one name, even if nobody reads it: which one would it be? */
+START_TEST(names_made_twice)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Relu", "x", NULL, "y"));
+    put_message(&g, 1, node("Abs", "x", NULL, "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, "graph: \"y\" is made by node 0 and by node 1");
+}
+END_TEST
+
+/* A tensor in another file: a place that is no number is refused, and not taken for 0. */
+START_TEST(places_in_other_files)
+{
+    static const struct {
+        const char *key, *value, *message;
+    } rows[] = {
+        { "offset", "-5", "tensor \"w\": external_data offset: \"-5\", must be a number of bytes" },
+        { "offset", "", "tensor \"w\": external_data offset: \"\", must be a number of bytes" },
+        { "length", "12x", "tensor \"w\": external_data length: \"12x\", must be a number of bytes" },
+        { "length", "99999999999999999999",
+          "tensor \"w\": external_data length: \"99999999999999999999\", must be a number of bytes" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_bytes g = new_message(), t = new_message(), entry = new_message();
+        put_int(&t, 1, 6);
+        put_int(&t, 2, FLOAT);
+        put_text(&t, 8, "w");
+        put_text(&entry, 1, rows[i].key);
+        put_text(&entry, 2, rows[i].value);
+        put_message(&t, 13, entry);
+        put_int(&t, 14, 1);
+        put_message(&g, 1, node("Add", "x", "w", "y"));
+        put_message(&g, 5, t);
+        put_message(&g, 11, port("x", FLOAT, "6"));
+        put_message(&g, 12, port("y", FLOAT, "6"));
+        refuse(model_of(g), NULL, OPJIT_CORRUPT, rows[i].message);
+    }
+}
+END_TEST
+
 /* y = Loop(M, cond, x) with a body whose condition is a name of it, and whose state is the input or its absolute
  * value. */
 static rt_bytes loop_model(int64_t most, const char *condition, const char *state)
@@ -685,6 +763,9 @@ static Suite *suite(void)
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
     tcase_add_test(t, scaled_weights_anywhere);
     tcase_add_test(t, models_that_are_refused);
+    tcase_add_test(t, nodes_that_are_refused);
+    tcase_add_test(t, names_made_twice);
+    tcase_add_test(t, places_in_other_files);
     tcase_add_test(t, loops_that_are_refused);
     tcase_add_test(t, damaged_models);
     tcase_add_test(t, operators_are_listed);
