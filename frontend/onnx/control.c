@@ -251,9 +251,9 @@ opjit_status opjit_onnx_scan(onnx_import *m, onnx_call *c)
 {
     const int64_t read = opjit_onnx_int(m, c, "num_scan_inputs", 0);
     if (m->opset < 9)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "batches of opset 8 are not taken");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "Scan of opset 8, which has a batch, is not taken");
     if (read < 1 || read > c->input_count)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_scan_inputs: %lld of %u inputs",
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_scan_inputs: %lld, must be 1 to %u",
                                  (long long)read, c->input_count);
     TRY(opjit_onnx_need(m, c, c->input_count));
     const uint32_t scanned = (uint32_t)read, states = c->input_count - scanned;

@@ -86,8 +86,9 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
     for (uint32_t d = 0; d < v.rank; d++) {
         TRY(size_of(p, d, o, sample, given, &v.dims[d], m->error));
         if (v.dims[d] > UINT32_MAX)
-            return opjit_rt_refuse(m->error, OPJIT_LIMIT, "{input} {\"" ONNX_NAME "\"}: size %u is 2^32 or more",
-                                   ONNX_SHOW(p->name), d);
+            return opjit_rt_refuse(m->error, OPJIT_LIMIT,
+                                   "{input} {\"" ONNX_NAME "\"}: size %u: %llu, must be at most 2^32 - 1",
+                                   ONNX_SHOW(p->name), d, (unsigned long long)v.dims[d]);
         sizes[d] = (uint32_t)v.dims[d];
     }
     *in = (onnx_model_port){ opjit_onnx_port_name(model, p->name, m->error), p->type, v.rank, { 0 }, -1, p };

@@ -113,7 +113,8 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
     a.heads = flat ? (uint64_t)opjit_onnx_int(m, c, "q_num_heads", 0) : q->dims[1];
     a.kv_heads = flat ? (uint64_t)opjit_onnx_int(m, c, "kv_num_heads", 0) : k->dims[1];
     if (a.heads == 0 || a.kv_heads == 0 || a.heads % a.kv_heads != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu heads of queries, %llu of keys",
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%llu heads of queries, must be a multiple of %llu heads of keys",
                                  (unsigned long long)a.heads, (unsigned long long)a.kv_heads);
     a.queries = q->dims[q->rank - 2];
     a.width = flat ? q->dims[2] / a.heads : q->dims[3];
@@ -188,8 +189,8 @@ opjit_status opjit_onnx_multi_head_attention(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "packed queries, keys and values are not taken");
     a.heads = a.kv_heads = (uint64_t)opjit_onnx_int(m, c, "num_heads", 0);
     if (a.heads == 0 || q->dims[2] % a.heads != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu",
-                                 (unsigned long long)a.heads);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu, must divide the width %llu",
+                                 (unsigned long long)a.heads, (unsigned long long)q->dims[2]);
     a.type = q->type;
     a.batch = q->dims[0];
     a.queries = q->dims[1];
@@ -221,8 +222,9 @@ static opjit_status read_widths(onnx_import *m, const onnx_call *c, uint64_t col
     for (uint32_t i = 0; i < 3; i++) {
         out[i] = said != NULL && said->ints != NULL && said->count == 3 ? (uint64_t)said->ints[i] : columns / 3;
         if (heads == 0 || out[i] == 0 || out[i] > columns || out[i] % heads != 0)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu, of a width of %llu",
-                                     (unsigned long long)heads, (unsigned long long)out[i]);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "attribute num_heads: %llu, must divide the width %llu", (unsigned long long)heads,
+                                     (unsigned long long)out[i]);
     }
     return out[0] == out[1] && out[0] + out[1] + out[2] == columns
                ? OPJIT_OK
@@ -453,7 +455,8 @@ opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
     if (q->rank != 3 || a.kv_heads == 0 || a.heads == 0 || a.heads > q->dims[2] || a.kv_heads > q->dims[2] ||
         a.heads % a.kv_heads != 0 || q->dims[2] % (key == NULL ? all : a.heads) != 0 ||
         (key == NULL) != (value == NULL) || (key != NULL && (key->rank != 3 || value->rank != 3)))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu heads of queries, %llu of keys",
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%llu heads of queries, must be a multiple of %llu heads of keys",
                                  (unsigned long long)a.heads, (unsigned long long)a.kv_heads);
     a.type = q->type;
     a.batch = q->dims[0];

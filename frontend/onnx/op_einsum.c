@@ -89,8 +89,9 @@ static opjit_status read_equation(onnx_import *m, const onnx_call *c, equation *
         at = to + 1;
     }
     if (e->count != c->input_count || at <= terms)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute equation: not a term for each of %u inputs",
-                                 c->input_count);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "attribute equation: \"" ONNX_NAME "\" has not one term for each of %u inputs",
+                                 ONNX_SHOW(a->s), c->input_count);
     if (!e->has_result) {
         imply_result(e);
         return OPJIT_OK;
@@ -123,7 +124,8 @@ static opjit_status take_diagonals(onnx_import *m, const onnx_call *c, lettered 
         if (e >= d)
             continue;
         if (t->dims[d] != t->dims[e] || t->dims[d] >= INT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes of letter %c differ: %llu, %llu",
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "attribute equation: letter %c stands for sizes %llu and %llu, must be one",
                                      t->letters[d], (unsigned long long)t->dims[e], (unsigned long long)t->dims[d]);
         for (uint32_t k = 0; k < t->rank; k++) {
             if (k == d || k == e)
@@ -235,7 +237,8 @@ static opjit_status combine(onnx_import *m, const onnx_call *c, lettered *a, let
     sum_alone(m, a, e, next, b->letters);
     sum_alone(m, b, e, next, a->letters);
     if (!group(a, b, e, next, &g))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes of one letter differ");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "attribute equation: a letter stands for dimensions of different sizes");
     if (g.count[0] + g.count[1] + g.count[2] > ONNX_RANK || g.count[0] + g.count[2] + g.count[3] > ONNX_RANK ||
         g.count[0] + g.count[1] + g.count[3] > ONNX_RANK)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "more than %u dimensions", ONNX_RANK);

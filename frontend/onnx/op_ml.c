@@ -148,8 +148,8 @@ opjit_status opjit_onnx_array_feature_extractor(onnx_import *m, onnx_call *c)
     const uint64_t width = x->dims[x->rank - 1];
     for (uint32_t i = 0; i < count; i++)
         if (columns[i] < 0 || (uint64_t)columns[i] >= width)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "column %lld of %llu", (long long)columns[i],
-                                     (unsigned long long)width);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "column %lld, must be below %llu",
+                                     (long long)columns[i], (unsigned long long)width);
     dims[0] = 1;
     for (uint32_t d = 0; d + 1 < x->rank; d++)
         dims[d] = x->dims[d];
@@ -228,7 +228,8 @@ opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
     const int64_t targets = opjit_onnx_int(m, c, "targets", 1);
     TRY(opjit_onnx_samples(m, c, sizes));
     if (targets < 1 || targets > ONNX_NUMBERS)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute targets: %lld", (long long)targets);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute targets: %lld, must be 1 to %d",
+                                 (long long)targets, ONNX_NUMBERS);
     opjit_tensor y = linear(m, c, sizes, (uint64_t)targets);
     TRY(opjit_onnx_status(m));
     TRY(opjit_onnx_transformed(m, c, &y));
@@ -293,7 +294,7 @@ static opjit_status read_kernel(onnx_import *m, const onnx_call *c, uint32_t *ki
     for (*kind = 0; *kind < 4; ++*kind)
         if (opjit_onnx_text_is(m, c, "kernel_type", kinds[*kind], "LINEAR"))
             return OPJIT_OK;
-    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type: must be LINEAR, POLY, RBF, SIGMOID");
+    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type is none of LINEAR, POLY, RBF, SIGMOID");
 }
 
 /* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
@@ -306,7 +307,8 @@ opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_samples(m, c, sizes));
     TRY(read_kernel(m, c, &kind));
     if (vectors < 0 || vectors > ONNX_NUMBERS)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute n_supports: %lld", (long long)vectors);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute n_supports: %lld, must be 0 to %d",
+                                 (long long)vectors, ONNX_NUMBERS);
     const uint64_t row[2] = { 1, vectors == 0 ? sizes[1] : (uint64_t)vectors }, one = 1;
     const opjit_tensor k = vectors == 0 ? opjit_onnx_reshape(m, floats_in(m, c), 2, sizes)
                                         : kernel_of(m, c, sizes, (uint64_t)vectors, kind);

@@ -33,17 +33,18 @@ static opjit_status part_sizes(onnx_import *m, onnx_call *c, uint64_t size, uint
     if (a == NULL)
         TRY(opjit_onnx_input_ints(m, c, 1, &given, &count));
     if (count != 0 && count != c->output_count)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u parts, but %u outputs", count, c->output_count);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u sizes of parts, but %u outputs", count,
+                                 c->output_count);
     const uint64_t each = (size + c->output_count - 1) / c->output_count;
     for (uint32_t i = 0; i < c->output_count; i++) {
         out[i] = count != 0 ? (uint64_t)given[i] : each < left ? each : left;
         if (out[i] > left)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "part %u has %lld elements, %llu are left", i,
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "part %u has size %lld, but %llu are left", i,
                                      (long long)out[i], (unsigned long long)left);
         left -= out[i];
     }
     return left == 0 ? OPJIT_OK
-                     : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the parts leave %llu elements",
+                     : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the parts leave %llu of the dimension over",
                                          (unsigned long long)left);
 }
 
@@ -137,7 +138,8 @@ opjit_status opjit_onnx_slice(onnx_import *m, onnx_call *c)
     TRY(read_slices(m, c, &s));
     if ((s.axis_count != 0 && s.axis_count != s.count) || (s.step_count != 0 && s.step_count != s.count) ||
         s.count > x->rank)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u starts, %u axes, %u steps of %u dimensions", s.count,
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%u starts, %u axes, %u steps: must be as many, at most the %u dimensions", s.count,
                                  s.axis_count, s.step_count, x->rank);
     for (uint32_t d = 0; d < x->rank; d++) {
         dims[d] = x->dims[d];
@@ -149,7 +151,7 @@ opjit_status opjit_onnx_slice(onnx_import *m, onnx_call *c)
         int64_t step = s.step_count == 0 ? 1 : s.steps[i];
         TRY(opjit_onnx_axis(m, c, s.axis_count == 0 ? i : s.axes[i], x->rank, &axis));
         if (step == 0)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "step %u is 0", i);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "step %u: 0, must be another number", i);
         step = step > INT32_MAX ? INT32_MAX : step < -INT32_MAX ? -INT32_MAX : step;
         window_of((int64_t)x->dims[axis], s.starts[i], s.ends[i], step, &first, &dims[axis]);
         strides[axis] = (int32_t)step;
@@ -326,10 +328,12 @@ opjit_status opjit_onnx_tile(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     TRY(opjit_onnx_input_ints(m, c, 1, &repeats, &count));
     if (count != x->rank)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u repeats of %u dimensions", count, x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u repeats, must be %u, one for each dimension", count,
+                                 x->rank);
     for (uint32_t d = 0; d < count; d++) {
         if (repeats[d] < 1 || repeats[d] > UINT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%lld repeats", (long long)repeats[d]);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "repeats of dimension %u: %lld, must be 1 to 2^32 - 1", d,
+                                     (long long)repeats[d]);
         narrow[d] = (uint32_t)repeats[d];
     }
     if (count == 0)
@@ -354,7 +358,8 @@ static opjit_status read_pads(onnx_import *m, onnx_call *c, uint32_t rank, int64
     TRY(opjit_onnx_input_ints(m, c, 3, &axes, &axis_count));
     const uint32_t each = onnx_input(c, 3) == NULL ? rank : axis_count;
     if (count != 2 * each)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u pads of %u dimensions", count, each);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u pads, must be %u, two for each dimension", count,
+                                 2 * each);
     for (uint32_t i = 0; i < each; i++) {
         uint32_t axis = i;
         if (onnx_input(c, 3) != NULL)
@@ -396,11 +401,13 @@ opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)
         const int64_t before = pads[d], behind = pads[x->rank + d];
         if (before < -(int64_t)UINT32_MAX || before > UINT32_MAX || behind < -(int64_t)UINT32_MAX ||
             behind > UINT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads of 2^32 or more");
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                     "pads %lld and %lld of dimension %u, must be less than 2^32", (long long)before,
+                                     (long long)behind, d);
         const int64_t size = (int64_t)x->dims[d] + (before < 0 ? before : 0) + (behind < 0 ? behind : 0);
         if (size < 1)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads %lld and %lld of a size of %llu", (long long)before,
-                                     (long long)behind, (unsigned long long)x->dims[d]);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads %lld and %lld leave nothing of size %llu",
+                                     (long long)before, (long long)behind, (unsigned long long)x->dims[d]);
         cuts = cuts || before < 0 || behind < 0;
         offsets[d] = before < 0 ? (uint32_t)-before : 0;
         sizes[d] = (uint32_t)size;
@@ -437,7 +444,8 @@ opjit_status opjit_onnx_depth_space(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     const int64_t size = opjit_onnx_int(m, c, "blocksize", 0);
     if (size < 1 || size > INT32_MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute blocksize: %lld", (long long)size);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute blocksize: %lld, must be 1 to 2^31 - 1",
+                                 (long long)size);
     const DML_DEPTH_TO_SPACE1_OPERATOR_DESC desc = { NULL, NULL, (uint32_t)size,
                                                      opjit_onnx_text_is(m, c, "mode", "CRD", "DCR")
                                                          ? DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH
@@ -453,8 +461,8 @@ opjit_status opjit_onnx_reverse_sequence(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     const int64_t batch = opjit_onnx_int(m, c, "batch_axis", 1), time = opjit_onnx_int(m, c, "time_axis", 0);
     if (x->rank < 2 || !((batch == 0 && time == 1) || (batch == 1 && time == 0)))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "axes %lld and %lld, must be 0 and 1", (long long)batch,
-                                 (long long)time);
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "batch_axis %lld and time_axis %lld, must be 0 and 1",
+                                 (long long)batch, (long long)time);
     uint64_t dims[ONNX_RANK];
     uint32_t sizes[ONNX_RANK];
     for (uint32_t d = 0; d < x->rank; d++) {

@@ -328,7 +328,8 @@ opjit_status opjit_onnx_group_normalization(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     const int64_t groups = opjit_onnx_int(m, c, "num_groups", 0);
     if (x->rank < 2 || x->dims[0] == 0 || groups < 1 || x->dims[1] % (uint64_t)groups != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_groups: %lld", (long long)groups);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_groups: %lld, must divide the channels",
+                                 (long long)groups);
     opjit_graph *const g = m->graph;
     flat[0] = x->dims[0];
     flat[1] = (uint64_t)groups;
@@ -381,7 +382,9 @@ opjit_status opjit_onnx_lrn(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     const int64_t size = opjit_onnx_int(m, c, "size", 0);
     if (x->rank < 2 || size < 1 || size > INT32_MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute size: %lld", (long long)size);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "attribute size: %lld, must be 1 to 2^31 - 1, of two dimensions or more",
+                                 (long long)size);
     const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc = {
         NULL, NULL, 1, (uint32_t)size, opjit_onnx_float(m, c, "alpha", 1e-4f), opjit_onnx_float(m, c, "beta", 0.75f),
         opjit_onnx_float(m, c, "bias", 1)

@@ -27,7 +27,8 @@ opjit_status opjit_onnx_affine_grid(onnx_import *m, onnx_call *c)
             uint32_t places[ONNX_RANK] = { 1, 1, 1, 1, 1 };
             const int64_t n = said[1 + k];
             if (n < 1 || n > INT32_MAX)
-                return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %lld", (long long)n);
+                return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u: %lld, must be 1 to 2^31 - 1", 1 + k,
+                                         (long long)n);
             const double step = !corners ? 2 / (double)n : n == 1 ? 0 : 2 / (double)(n - 1);
             dims[k] = places[k] = (uint32_t)n;
             part = opjit_graph_multiply(g, part,
@@ -51,7 +52,8 @@ opjit_status opjit_onnx_center_crop_pad(onnx_import *m, onnx_call *c)
     const onnx_attribute *const axes = opjit_onnx_attribute(m, c, "axes");
     bool padded = false;
     if (count != (axes == NULL ? x->rank : axes->count) || (axes != NULL && axes->ints == NULL) || x->rank == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u sizes of %u dimensions", count, x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u sizes, must be one for each of %u dimensions", count,
+                                 axes == NULL ? x->rank : axes->count);
     for (uint32_t d = 0; d < x->rank; d++)
         kept[d] = (uint32_t)x->dims[d];
     for (uint32_t i = 0; i < count; i++) {

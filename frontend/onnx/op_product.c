@@ -43,14 +43,16 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
         const uint64_t q = d < batch_rank - of_y ? 1 : y->dims[d - (batch_rank - of_y)];
         batch[d] = p == 1 ? q : p;
         if (p != q && p != 1 && q != 1)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes %llu and %llu of the batch",
-                                     (unsigned long long)p, (unsigned long long)q);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "the batches have sizes %llu and %llu, must be equal or 1", (unsigned long long)p,
+                                     (unsigned long long)q);
         out->dims[d] = batch[d];
     }
     const uint64_t k = x->dims[x->rank - 1], of_b = y->dims[y->rank < 2 ? 0 : y->rank - 2];
     if (k != of_b)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu columns by %llu rows", (unsigned long long)k,
-                                 (unsigned long long)of_b);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "input 0 has rows of %llu elements, input 1 columns of %llu: must be equal",
+                                 (unsigned long long)k, (unsigned long long)of_b);
     if (k == 0)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a product of tensors without elements");
     out->rank = batch_rank;

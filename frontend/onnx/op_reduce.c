@@ -99,7 +99,7 @@ opjit_status opjit_onnx_softmax(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
     if (x->rank == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a scalar");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input 0 is a scalar, must have at least one dimension");
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", old ? 1 : -1), x->rank, &axis));
     for (uint32_t d = axis; d < (old ? x->rank : axis + 1); d++)
         axes[count++] = d;
@@ -118,7 +118,7 @@ opjit_status opjit_onnx_top_k(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_input_int(m, c, 1, &k));
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
     if (k < 1 || (uint64_t)k > x->dims[axis])
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k %lld of %llu", (long long)k,
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k: %lld, must be 1 to %llu", (long long)k,
                                  (unsigned long long)x->dims[axis]);
     const DML_TOP_K1_OPERATOR_DESC desc = {
         NULL,

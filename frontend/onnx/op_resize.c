@@ -268,7 +268,8 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
     const bool by_attribute = old_scales != NULL && old_scales->floats != NULL && old_scales->count == x->rank;
     if (!by_attribute && ((scale_count != 0) == (size_count != 0) || (scale_count != 0 && scale_count != given) ||
                           (size_count != 0 && size_count != given) || (roi_count != 0 && roi_count != 2 * given)))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u scales and %u sizes of %u axes", scale_count,
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%u scales and %u sizes, must be one of them for each of %u axes", scale_count,
                                  size_count, given);
     for (uint32_t d = 0; d < x->rank; d++) {
         r->scales[d] = 1;
@@ -283,14 +284,16 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
         if (of_axes != NULL && of_axes->ints != NULL)
             TRY(opjit_onnx_axis(m, c, of_axes->ints[i], x->rank, &axis));
         if (size_count != 0 && sizes[i] < 1)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u is %lld", axis, (long long)sizes[i]);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u: %lld, must be at least 1", axis,
+                                     (long long)sizes[i]);
         const double scale = by_attribute       ? (double)old_scales->floats[i]
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;
         const double size = scale * (double)x->dims[axis];
         if (!(scale > 0) || scale < 1e-9 || size >= 4294967296.0 || size < 1)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u is %g", axis, scale);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u: %g, must give a size of 1 to 2^32 - 1", axis,
+                                     scale);
         r->sizes[axis] = size_count != 0 ? (uint64_t)sizes[i] : (uint64_t)floor(size);
         common = i == 0 || (larger && scale < common) || (smaller && scale > common) ? scale : common;
         if (roi_count != 0) {

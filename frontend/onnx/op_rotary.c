@@ -80,7 +80,8 @@ opjit_status opjit_onnx_rotary_embedding(onnx_import *m, onnx_call *c)
     const uint64_t rows = flat ? x->dims[1] : x->dims[2];
     const uint64_t heads = flat ? (said != 0 ? said : x->dims[2] / (2 * half)) : x->dims[1];
     if (heads == 0 || (flat && x->dims[2] % heads != 0))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu", (unsigned long long)said);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_heads: %llu, must divide the width %llu",
+                                 (unsigned long long)said, (unsigned long long)x->dims[2]);
     const uint64_t width = flat ? x->dims[2] / heads : x->dims[3];
     const uint64_t places = onnx_input(c, positions) == NULL ? 1 : opjit_onnx_elements_of(c->inputs[positions]);
     if (2 * half > width || (places != 1 && places != rows * x->dims[0]))

@@ -150,7 +150,7 @@ opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
     for (uint32_t i = 0; i < 3; i++)
         rank = c->inputs[i]->rank > rank ? c->inputs[i]->rank : rank;
     if (x->rank == 0 || at->rank == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a scalar has no places");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "inputs 0 and 1 must have at least one dimension");
     if (opjit_onnx_elements_of(at) == 0 || opjit_onnx_elements_of(x) == 0)
         return opjit_onnx_give_value(m, c, 0, x);
     if (combines)

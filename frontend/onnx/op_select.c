@@ -22,7 +22,7 @@ opjit_status opjit_onnx_compress(onnx_import *m, onnx_call *c)
         TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x.rank, &axis));
     }
     if (count > x.dims[axis])
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u conditions of %llu places", count,
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u conditions, must be at most %llu", count,
                                  (unsigned long long)x.dims[axis]);
     int64_t *const places = opjit_onnx_memory(m, count * sizeof *places);
     if (places == NULL)

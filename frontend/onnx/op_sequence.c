@@ -71,8 +71,8 @@ static opjit_status read_place(onnx_import *m, const onnx_call *c, uint32_t i, u
     *out = (uint64_t)(at < 0 ? at + (int64_t)count : at);
     return at >= -(int64_t)count && at < (int64_t)count
                ? OPJIT_OK
-               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "place %lld of %llu", (long long)at,
-                                   (unsigned long long)count);
+               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "place %lld, must be one of %llu values",
+                                   (long long)at, (unsigned long long)count);
 }
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
@@ -123,8 +123,8 @@ opjit_status opjit_onnx_sequence_insert(onnx_import *m, onnx_call *c)
     int64_t place = (int64_t)s->count;
     TRY(opjit_onnx_input_int(m, c, 2, &place));
     if (place < -(int64_t)s->count || place > (int64_t)s->count)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "place %lld in front of one of %llu", (long long)place,
-                                 (unsigned long long)s->count);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "place %lld, must be one among or behind %llu values",
+                                 (long long)place, (unsigned long long)s->count);
     at = (uint64_t)(place < 0 ? place + (int64_t)s->count : place);
     onnx_value *const values = new_values(m, c, s->count + 1, COPY);
     for (uint64_t i = 0; i <= s->count && values != NULL; i++)
@@ -192,15 +192,18 @@ static opjit_status read_parts(onnx_import *m, const onnx_call *c, uint64_t size
     if (onnx_input(c, 1) != NULL && c->inputs[1]->rank != 0) {
         *out = given;
         *out_count = count;
-        return count != 0 ? OPJIT_OK : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "no parts");
+        return count != 0 ? OPJIT_OK
+                          : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                              "input 1 has no elements, must have one for each part");
     }
     each = count == 0 ? 1 : given[0];
     if (each < 1 || size == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "parts of %lld of %llu elements", (long long)each,
-                                 (unsigned long long)size);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "parts of %lld of size %llu, both must be at least 1",
+                                 (long long)each, (unsigned long long)size);
     *out_count = size / (uint64_t)each + (size % (uint64_t)each != 0);
     if (*out_count > ONNX_NODES)
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%llu parts", (unsigned long long)*out_count);
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%llu parts, must be at most %u", (unsigned long long)*out_count,
+                                 ONNX_NODES);
     *out = opjit_onnx_memory(m, *out_count * sizeof **out);
     for (uint64_t i = 0; i < *out_count && *out != NULL; i++)
         (*out)[i] = (int64_t)(i + 1 < *out_count ? (uint64_t)each : size - i * (uint64_t)each);
@@ -238,7 +241,7 @@ opjit_status opjit_onnx_concat_from_sequence(onnx_import *m, onnx_call *c)
     const bool is_new = opjit_onnx_int(m, c, "new_axis", 0) != 0;
     TRY(read_sequence(m, c, &s));
     if (s->count == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a sequence of no tensors");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input 0 is a sequence without tensors, must have one");
     onnx_value *const values = new_values(m, c, s->count, PART);
     onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)s->count);
     if (values == NULL || inputs == NULL)
@@ -257,7 +260,8 @@ opjit_status opjit_onnx_concat_from_sequence(onnx_import *m, onnx_call *c)
         for (uint32_t d = 0; d <= v->rank; d++)
             dims[d] = d == axis ? 1 : v->dims[d - (d > axis)];
         if (v->rank == ONNX_RANK)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions", ONNX_RANK + 1);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be at most %u", ONNX_RANK + 1,
+                                     ONNX_RANK);
         TRY(reshape(m, c, v, v->rank + 1, dims));
     }
     return call(m, c, (wire_bytes){ (const uint8_t *)"Concat", 6 }, inputs, (uint32_t)s->count, c->outputs,

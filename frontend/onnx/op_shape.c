@@ -107,17 +107,22 @@ opjit_status opjit_onnx_reshape_to(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions, must be at most %u", count, ONNX_RANK);
     for (uint32_t d = 0; d < count; d++) {
         dims[d] = sizes[d] == 0 && !zero_is_zero && d < x->rank ? x->dims[d] : (uint64_t)sizes[d];
+        if (sizes[d] == -1 && open >= 0)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes %d and %u of input 1 are -1, one may be",
+                                     open, d);
         if (sizes[d] == -1)
             open = (int32_t)d;
         else if (sizes[d] < 0 || !checked_mul(known, dims[d], &known))
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u is %lld", d, (long long)sizes[d]);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u of input 1: %lld, must be at least -1", d,
+                                     (long long)sizes[d]);
     }
     const uint64_t elements = opjit_onnx_elements_of(x);
     if (open >= 0)
         dims[open] = known == 0 ? 0 : elements / known;
     if ((open >= 0 ? dims[open] * known : known) != elements)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu elements don't fit the sizes of input 1",
-                                 (unsigned long long)elements);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu elements, but the sizes of input 1 are for %s%llu",
+                                 (unsigned long long)elements, open >= 0 ? "a multiple of " : "",
+                                 (unsigned long long)known);
     return opjit_onnx_give_reshaped(m, c, x, count, dims);
 }
 
@@ -129,7 +134,8 @@ opjit_status opjit_onnx_flatten(onnx_import *m, onnx_call *c)
     uint64_t dims[2] = { 1, 1 };
     axis = axis < 0 ? axis + x->rank : axis;
     if (axis < 0 || axis > x->rank)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "axis %lld of %u dimensions", (long long)axis, x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute axis: %lld, must be %d to %u",
+                                 (long long)opjit_onnx_int(m, c, "axis", 1), -(int)x->rank, x->rank);
     for (uint32_t d = 0; d < x->rank; d++)
         dims[d >= axis] *= x->dims[d];
     return opjit_onnx_give_reshaped(m, c, x, 2, dims);
@@ -235,7 +241,8 @@ static opjit_status broadcast_sizes(onnx_import *m, const onnx_call *c, const on
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u is %llu, which can't become %lld", d,
                                      (unsigned long long)have, (long long)want);
         if (dims[d] == 0 || dims[d] > UINT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u is %llu", d, (unsigned long long)dims[d]);
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u is %llu, must be 1 to 2^32 - 1", d,
+                                     (unsigned long long)dims[d]);
     }
     *out_rank = rank;
     return OPJIT_OK;
@@ -271,19 +278,22 @@ opjit_status opjit_onnx_constant_of_shape(onnx_import *m, onnx_call *c)
     if (a != NULL && a->tensor != NULL)
         v = (onnx_value){ .type = opjit_onnx_read_type(a->tensor->type), .source = a->tensor };
     if (count > ONNX_RANK || opjit_onnx_dtype(v.type) == DML_TENSOR_DATA_TYPE_UNKNOWN)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions of %s", count,
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "%u dimensions of %s, must be at most 8 of a type that opjit has", count,
                                  opjit_onnx_type_name(v.type).text);
     uint32_t narrow[ONNX_RANK] = { 1 };
     for (uint32_t d = 0; d < count; d++) {
         if (sizes[d] < 0 || sizes[d] > UINT32_MAX || !checked_mul(elements, (uint64_t)sizes[d], &elements))
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u is %lld", d, (long long)sizes[d]);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u of input 0: %lld, must be 0 to 2^32 - 1", d,
+                                     (long long)sizes[d]);
         dims[d] = (uint64_t)sizes[d];
         narrow[d] = (uint32_t)sizes[d];
     }
     if (elements == 0)
         return opjit_onnx_give_data(m, c, 0, v.type, count, dims, &zero);
     if (v.source != NULL && v.source->elements != 1)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute value: not one element");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute value: %llu elements, must be 1",
+                                 (unsigned long long)v.source->elements);
     const opjit_tensor one = opjit_onnx_tensor(m, &v);
     const opjit_tensor y = opjit_graph_broadcast(m->graph, one, count == 0 ? 1 : count, narrow);
     return opjit_onnx_give_as(m, c, 0, y, v.type, count, dims);
@@ -302,7 +312,8 @@ opjit_status opjit_onnx_range(onnx_import *m, onnx_call *c)
     const double start = numbers[0][0], step = numbers[2][0];
     const double length = step == 0 ? -1 : ceil((numbers[1][0] - start) / step);
     if (step == 0 || !(length <= UINT32_MAX)) /* or a NaN */
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a step of 0, or 2^32 elements or more");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "from %g to %g by %g are none or 2^32 elements and more",
+                                 start, numbers[1][0], step);
     const uint64_t dims[1] = { length > 0 ? (uint64_t)length : 0 };
     const int32_t type = c->inputs[0]->type;
     if (dims[0] == 0)

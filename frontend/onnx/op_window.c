@@ -49,6 +49,7 @@ static void pad_same(const onnx_value *x, bool upper, window *w)
 /* Reads strides, dilations and padding; sizes of the window are there. */
 static opjit_status read_window(onnx_import *m, const onnx_call *c, const onnx_value *x, window *w)
 {
+    static const char *const names[] = { "the stride", "the dilation", "the size of the window" };
     uint32_t pads[2 * SPATIAL];
     TRY(opjit_onnx_spatial(m, c, "strides", w->count, 1, w->strides));
     TRY(opjit_onnx_spatial(m, c, "dilations", w->count, 1, w->dilations));
@@ -56,8 +57,11 @@ static opjit_status read_window(onnx_import *m, const onnx_call *c, const onnx_v
     for (uint32_t d = 0; d < w->count; d++) {
         w->start[d] = pads[d];
         w->end[d] = pads[w->count + d];
-        if (w->strides[d] == 0 || w->dilations[d] == 0 || w->sizes[d] == 0)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a stride, dilation or window of 0");
+        const uint32_t numbers[] = { w->strides[d], w->dilations[d], w->sizes[d] };
+        for (uint32_t i = 0; i < 3; i++)
+            if (numbers[i] == 0)
+                return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                         "%s along spatial dimension %u: 0, must be at least 1", names[i], d);
     }
     if (opjit_onnx_text_is(m, c, "auto_pad", "SAME_UPPER", "NOTSET"))
         pad_same(x, true, w);

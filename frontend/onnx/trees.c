@@ -73,7 +73,7 @@ static opjit_status check_feature(onnx_import *m, const onnx_call *c, const tree
 {
     return feature >= 0 && (uint64_t)feature < t->columns
                ? OPJIT_OK
-               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "feature %lld of %llu", (long long)feature,
+               : opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "feature %lld, must be below %llu", (long long)feature,
                                    (unsigned long long)t->columns);
 }
 
@@ -82,7 +82,7 @@ static opjit_status add_weight(onnx_import *m, const onnx_call *c, trees *t, int
                                double weight, bool whole)
 {
     if (target < 0 || (uint64_t)target >= t->targets)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "result %lld of %llu", (long long)target,
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "result %lld, must be below %llu", (long long)target,
                                  (unsigned long long)t->targets);
     double *const w = &t->weights[(uint64_t)node * t->targets + (uint64_t)target];
     *w = whole ? weight : *w + weight;
@@ -151,7 +151,7 @@ static opjit_status read_nodes(onnx_import *m, const onnx_call *c, trees *t, tre
     for (uint32_t i = 0; i < count; i++) {
         const branch mode = mode_of(modes->strings[i]);
         if (mode > LEAF || mode == MEMBER)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "mode " ONNX_NAME " of a node",
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "mode " ONNX_NAME " of a node is not taken",
                                      ONNX_SHOW(modes->strings[i]));
         if (i > 0 && compare_keys(&keys[i - 1], &keys[i]) == 0)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "node %lld of tree %lld is there twice",
