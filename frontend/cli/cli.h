@@ -74,6 +74,8 @@ opjit_compile_options opjit_cli_compile_options(const cli_options *options);
 int opjit_cli_with_model(const cli_options *options, opjit_status (*use)(cli_model *m, const cli_options *options));
 /* Writes text to standard output and drops it from the buffer; false where that failed. */
 bool opjit_cli_put(rt_bytes *text);
+/* The error of standard output, with the reason in errno. */
+opjit_status opjit_cli_no_output(opjit_error *error);
 
 /* A line on a terminal about what is compiled, once it takes longer than a second. */
 typedef struct cli_progress {

@@ -193,6 +193,7 @@ static int read_models(compiler *c)
         m.outside = c->options->allow_outside;
         m.given_dims = c->options->dims;
         m.given_count = c->options->dim_count;
+        m.given_to_one = c->options->argument_count == 1;
         if (read_model(c, &m) != OPJIT_OK)
             result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
         opjit_cli_model_free(&m);

@@ -259,7 +259,7 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
         put_kernel(&out, d, &info);
         opjit_rt_bytes_u8(&out, '\n');
         if (!opjit_cli_put(&out))
-            status = opjit_rt_error_set(&m->report.error, OPJIT_IO, "standard output can't be written");
+            status = opjit_cli_no_output(&m->report.error);
     }
     opjit_plan_destroy(plan);
     opjit_rt_bytes_free(&p.before);
@@ -334,7 +334,7 @@ int opjit_cli_explain_onnx(const cli_options *options)
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     opjit_status status = explain_onnx(options, &m, &out);
     if (status == OPJIT_OK && !opjit_cli_put(&out))
-        status = opjit_rt_error_set(&m.error, OPJIT_IO, "standard output can't be written");
+        status = opjit_cli_no_output(&m.error);
     if (status != OPJIT_OK)
         opjit_cli_complain(m.path, NULL, &m.error);
     opjit_rt_bytes_free(&out);

@@ -11,7 +11,6 @@
 #include <opjit/device.h>
 
 #include "frontend/cli/cli.h"
-#include "frontend/cli/onnx.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/onnx.h"
@@ -35,7 +34,7 @@ static void put_name(rt_bytes *out, const json_value *named)
 static opjit_status no_output(cli_model *m)
 {
     m->report.place[0] = '\0';
-    return opjit_rt_error_set(&m->report.error, OPJIT_IO, "standard output can't be written");
+    return opjit_cli_no_output(&m->report.error);
 }
 
 static opjit_status print(cli_model *m, const cli_command *c)

@@ -3,6 +3,7 @@
  * options mean. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,9 +46,15 @@ void opjit_cli_note(const cli_options *options, const char *file, const char *pl
 
 bool opjit_cli_put(rt_bytes *text)
 {
+    errno = ENOMEM; /* if the text failed; fwrite has reasons of its own */
     const bool good = !text->failed && fwrite(text->data, 1, text->size, stdout) == text->size;
     text->size = 0;
     return good;
+}
+
+opjit_status opjit_cli_no_output(opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_IO, "standard output can't be written: %s", strerror(errno));
 }
 
 void opjit_cli_progress_begin(cli_progress *p, const cli_options *options)
@@ -144,6 +151,7 @@ int opjit_cli_with_model(const cli_options *options, opjit_status (*use)(cli_mod
     m.outside = options->allow_outside;
     m.given_dims = options->dims;
     m.given_count = options->dim_count;
+    m.given_to_one = true;
     if (use(&m, options) != OPJIT_OK)
         result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
     opjit_cli_model_free(&m);

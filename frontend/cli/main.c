@@ -10,6 +10,7 @@
 
 #include <opjit/artifact.h>
 
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/options.h"
 
 /* OPJIT_CACHE_DIR, else opjit in the XDG cache folder; NULL where there is no home either.  arena owns the text. */
@@ -34,6 +35,29 @@ static const char *default_cache_dir(rt_arena *arena, bool *out_named)
     return out;
 }
 
+/* Refuses an option that does nothing for any of the models: some are for .onnx models, one is for JSON models.  0, or the
+ * exit status. */
+static int check_models(const cli_options *o)
+{
+    bool has_onnx = false, has_json = false;
+    for (uint32_t i = 0; i < o->argument_count; i++) {
+        if (o->arguments[i][0] == '\0')
+            return opjit_cli_usage("the name of a model is empty", "", "");
+        const bool is_onnx = opjit_cli_is_onnx(o->arguments[i]);
+        has_onnx = has_onnx || is_onnx;
+        has_json = has_json || !is_onnx;
+    }
+    const char *const onnx_alone = o->input_count != 0     ? "--input"
+                                   : o->shape_count != 0   ? "--shape"
+                                   : o->output_dir != NULL ? "--output-dir"
+                                                           : NULL;
+    if (!has_onnx && onnx_alone != NULL)
+        return opjit_cli_usage(onnx_alone, " is for .onnx models", "");
+    if (!has_json && o->dispatchable != NULL)
+        return opjit_cli_usage("--dispatchable", " is for JSON models", "");
+    return 0;
+}
+
 /* Runs the command that the arguments name, once all of them are read. */
 static int run_command(cli_parser *p)
 {
@@ -51,6 +75,9 @@ static int run_command(cli_parser *p)
         return opjit_cli_usage("too many arguments for ", c->name, "");
     if (p->options.target_count > 1 && c->run != opjit_cli_compile_ahead)
         return opjit_cli_usage("several targets are for compile, not for ", c->name, "");
+    const int status = strstr(c->arguments, "MODEL") == NULL ? 0 : check_models(&p->options);
+    if (status != 0)
+        return status;
     return c->run(&p->options);
 }
 
@@ -70,7 +97,7 @@ int main(int argc, char **argv)
         status = run_command(&p);
     opjit_rt_arena_free(&arena);
     if (fflush(stdout) != 0 && status == EXIT_DONE) {
-        opjit_rt_error_set(&p.error, OPJIT_IO, "standard output can't be written: %s", strerror(errno));
+        opjit_cli_no_output(&p.error);
         status = opjit_cli_complain(NULL, NULL, &p.error);
     }
     return status;

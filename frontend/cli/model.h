@@ -109,6 +109,7 @@ typedef struct cli_model {
     uint32_t command_count;
     uint64_t total; /* bytes of all resources so far */
     const char *const *given_dims; /* "n=5", of the command line: given_count of them */
+    bool given_to_one;             /* given_dims are for this model alone: what it does not have is refused */
     uint32_t given_count, dim_count, dims_set; /* dims_set: bits of those whose size was given */
     const json_value *dims_json;               /* NULL: the model has no dynamic dimensions */
     opjit_dim dims[OPJIT_MAX_DIMS];

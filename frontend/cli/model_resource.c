@@ -342,7 +342,10 @@ opjit_status opjit_cli_read_dims(cli_model *m)
 {
     m->dims_json = opjit_cli_json_get(m->root, "dims");
     if (m->dims_json == NULL)
-        return OPJIT_OK;
+        return m->given_count == 0 || !m->given_to_one
+                   ? OPJIT_OK
+                   : opjit_cli_fail(m, m->root, OPJIT_INVALID_ARGUMENT, "--dim %.80s: the model has no \"dims\"",
+                                    m->given_dims[0]);
     if (m->dims_json->kind != JSON_OBJECT)
         return opjit_cli_fail(m, m->dims_json, OPJIT_INVALID_ARGUMENT,
                               "this is %s, but has to be an object: dimensions by name",

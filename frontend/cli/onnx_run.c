@@ -51,9 +51,9 @@ static opjit_status print_output(const opjit_model_port *port, const opjit_bindi
         opjit_cli_print_element(&out, port->dtype, (const uint8_t *)binding->data + i * size);
     }
     opjit_rt_bytes_printf(&out, elements > PRINTED ? ", ...\n" : "\n");
-    const bool good = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size;
+    const opjit_status status = opjit_cli_put(&out) ? OPJIT_OK : opjit_cli_no_output(error);
     opjit_rt_bytes_free(&out);
-    return good ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "standard output can't be written");
+    return status;
 }
 
 /* The file of an output: characters other than letters, digits, '.', '_', '-' become '_'. */

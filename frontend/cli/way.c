@@ -123,13 +123,13 @@ static opjit_status folder_of(const char *base, char out[static PATH_MAX + 1], o
     const size_t length = slash == NULL ? 0 : (size_t)(slash - base) + 1;
     char folder[PATH_MAX] = ".";
     if (length >= sizeof folder)
-        return opjit_rt_error_set(error, OPJIT_IO, "the model's path is too long");
+        return opjit_rt_error_set(error, OPJIT_IO, "its path is too long");
     if (length != 0) {
         memcpy(folder, base, length);
         folder[length] = '\0';
     }
     if (realpath(folder, out) == NULL)
-        return opjit_rt_error_set(error, OPJIT_IO, "the model's folder can't be found: %s", strerror(errno));
+        return opjit_rt_error_set(error, OPJIT_IO, "its folder can't be found: %s", strerror(errno));
     strcat(out, "/");
     return OPJIT_OK;
 }

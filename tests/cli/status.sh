@@ -46,6 +46,16 @@ run run "$model" --target toaster
 expect_status 'target' 2
 run run "$model" --target cpu:foo
 expect_error 'target of a CPU' 2 'opjit: --target: target cpu:foo is unknown; known: host, x86-64, x86-64-v1, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, rv64gc, rv64gcv and CPUs such as znver3'
+for option in --input=x=a.npy --shape=x=2,3 "--output-dir=$work/out"; do
+    run run "$model" "$option"
+    expect_error "${option%%=*} of a JSON model" 2 "opjit: ${option%%=*} is for .onnx models$usage"
+done
+run explain "$work/m.onnx" --dispatchable d
+expect_error 'dispatchable of an .onnx model' 2 "opjit: --dispatchable is for JSON models$usage"
+run run ''
+expect_error 'empty name' 2 "opjit: the name of a model is empty$usage"
+run run "$model" --dim n=4
+expect_error 'dimension of a model without any' 1 "$model: \$: --dim n=4: the model has no \"dims\""
 run run "$model" --cache-dir ''
 expect_error 'cache folder' 2 'opjit: --cache-dir: a folder has to be named'
 
@@ -122,7 +132,7 @@ if [ -c /dev/full ]; then
     status=0
     "$OPJIT" run "$model" >/dev/full 2>"$work/err" || status=$?
     : >"$work/out"
-    expect_error 'full output' 1 "$model: standard output can't be written"
+    expect_error 'full output' 1 "$model: standard output can't be written: No space left on device"
     status=0
     "$OPJIT" version >/dev/full 2>"$work/err" || status=$?
     expect_error 'full output of a list' 1 "opjit: standard output can't be written: No space left on device"
