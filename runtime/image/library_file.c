@@ -68,7 +68,7 @@ static opjit_status read_file(const char *path, rt_bytes *out, opjit_error *erro
         if (file >= 0)
             close(file);
         return opjit_rt_refuse(error, reason == ENOENT ? OPJIT_NOT_FOUND : OPJIT_IO,
-                               "{library} {path}: {%.59s}, can't be opened (errno %d)", path, reason);
+                               "{library} {path}: {%.59s}, can't be opened: %s", path, strerror(reason));
     }
     if (!S_ISREG(info.st_mode))
         problem = "it is no plain file";
@@ -111,8 +111,11 @@ opjit_status opjit_library_open(opjit_context *context, const char *path, opjit_
         return opjit_rt_refuse_null(error, context == NULL ? "context" : path == NULL ? "path" : "out_library");
     opjit_rt_bytes_init(&bytes, &context->core->allocator);
     status = read_file(path, &bytes, error);
-    if (status == OPJIT_OK)
+    if (status == OPJIT_OK) {
         status = open_bytes(context->core, &bytes, out_library, error);
+        if (status != OPJIT_OK)
+            opjit_rt_error_prefix(error, "%.200s", path);
+    }
     if (status == OPJIT_OK)
         opjit_rt_event(
             context->core,

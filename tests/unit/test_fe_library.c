@@ -371,6 +371,7 @@ START_TEST(refused)
         return;
     ck_assert_int_eq(opjit_library_open(f.context, "/nowhere/at/all.so", &library, &error), OPJIT_NOT_FOUND);
     ck_assert_ptr_null(library);
+    ck_assert_str_eq(error.message, "library path: /nowhere/at/all.so, can't be opened: No such file or directory");
     test_require_place(&error);
     ck_assert_int_eq(opjit_library_open(f.context, "/tmp", &library, &error), OPJIT_IO);
     ck_assert_str_eq(error.message, "library path: /tmp, it is no plain file");
@@ -379,7 +380,8 @@ START_TEST(refused)
     ck_assert_int_eq(opjit_library_open(f.context, NULL, &library, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_int_eq(open_bytes(&f, "", 0, &error), OPJIT_CORRUPT);
     ck_assert_int_eq(open_bytes(&f, f.bytes, f.size - 1, &error), OPJIT_CORRUPT);
-    ck_assert_str_eq(error.message, "library trailer.magic: does not end as a library that opjit wrote");
+    ck_assert_ptr_nonnull(
+        strstr(error.message, "/other.so: library trailer.magic: does not end as a library that opjit wrote"));
     ck_assert_int_eq(open_bytes(&f, f.bytes, f.size, &error), OPJIT_OK);
     uint8_t *const end_of = f.bytes + f.size - sizeof trailer;
     memcpy(&trailer, end_of, sizeof trailer);
