@@ -44,7 +44,8 @@
  * ERRORS.  A function that can fail returns opjit_status and takes an opjit_error, which may be NULL and needs no
  * initialisation.  On failure its outputs are NULL or zero, nothing is leaked and every object is as it was before.
  * NULL handles and NULL out pointers are refused with OPJIT_INVALID_ARGUMENT.  Every function that creates something
- * can fail with OUT_OF_MEMORY.  The library neither aborts, exits nor prints (OPJIT_VERBOSE=1 apart).
+ * can fail with OUT_OF_MEMORY.  The library neither aborts, exits nor prints (OPJIT_VERBOSE=1 apart).  LLVM, which it
+ * loads to compile, ends the process where it gets no memory; OPJIT_CONTEXT_OUT_OF_PROCESS makes that CODEGEN.
  *
  * OWNERSHIP.  Who gets an object out of a function releases or destroys it; these functions accept NULL.  Operators and
  * kernels are reference counted, contexts and pools are not.  What is passed in is borrowed until the function returns,
