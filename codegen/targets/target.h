@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.h - what differs between targets, as data and functions: a file a target. */
+/* target.h - what differs between targets, as data and functions: one file per target. */
 #ifndef OPJIT_CODEGEN_TARGETS_TARGET_H
 #define OPJIT_CODEGEN_TARGETS_TARGET_H
 

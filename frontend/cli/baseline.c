@@ -19,7 +19,7 @@ static const baseline libc_baseline = { "libc", fill_libc, fill_libc, copy_libc,
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* One set of four functions a vector width; lines of 64 bytes, four of them an iteration. */
+/* One set of four functions per vector width; lines of 64 bytes, four per iteration. */
 #define BASELINE(suffix, isa, type, width, set1, load, store, stream)                                        \
     __attribute__((target(isa))) static void fill_##suffix(void *to, int byte, size_t bytes)                 \
     {                                                                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_bench.c - `opjit bench`: compile time by phase, cache hit, call, and bytes a second beside memset and memcpy
+/* cmd_bench.c - `opjit bench`: compile time by phase, cache hit, call, and bytes per second beside memset and memcpy
  * of as many bytes in the same run.  With a model its dispatchables, else the generators: operator x type x size x
  * alignment x threads.  Before them, what the process took to its first result, and its memory.  Whether the numbers
  * are good is not said here: tests/bench has the yardstick and the bars. */

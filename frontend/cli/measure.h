@@ -14,7 +14,7 @@ typedef struct measure_pair {
     double a_ns, b_ns;     /* median time of one call */
     double ratio;          /* median of a / b over the pairs */
     double lo, hi;         /* 95 % interval of that median, by order statistics */
-    uint32_t pairs, inner; /* pairs measured; calls a sample */
+    uint32_t pairs, inner; /* pairs measured; calls per sample */
 } measure_pair;
 
 /* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A

@@ -125,8 +125,8 @@ typedef enum DML_TENSOR_DATA_TYPE {
     DML_TENSOR_DATA_TYPE_FLOAT64 = 9,
     DML_TENSOR_DATA_TYPE_UINT64  = 10,
     DML_TENSOR_DATA_TYPE_INT64   = 11,
-    DML_TENSOR_DATA_TYPE_UINT4   = 12, /* FL 6.3; two elements a byte, the first in its lower half */
-    DML_TENSOR_DATA_TYPE_INT4    = 13  /* FL 6.3; two elements a byte */
+    DML_TENSOR_DATA_TYPE_UINT4   = 12, /* FL 6.3; two elements per byte, the first in its lower half */
+    DML_TENSOR_DATA_TYPE_INT4    = 13  /* FL 6.3; two elements per byte */
 } DML_TENSOR_DATA_TYPE;
 
 /* What DML_TENSOR_DESC::Desc points to. */

@@ -38,7 +38,7 @@ typedef struct rt_kernel_times {
 } rt_kernel_times;
 
 /* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into
- * a kernel with one reference.  constants: one pointer a constant buffer, of which the image must have
+ * a kernel with one reference.  constants: one pointer per constant buffer, of which the image must have
  * constant_count (copied pointers; the memory belongs to hooks->user and outlives the kernel). On failure
  * hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
@@ -58,7 +58,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
 opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error);
 /* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
-/* A kernel with the code of base and these constants, one pointer a constant buffer.  shared: by constant, what
+/* A kernel with the code of base and these constants, one pointer per constant buffer.  shared: by constant, what
  * the kernel takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's
  * allocator).  executor: on its threads it makes what it keeps; NULL: on this one.  Retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared,

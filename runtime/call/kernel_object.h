@@ -73,7 +73,7 @@ struct opjit_kernel {
     alignas(64) atomic_uint references;
     rt_lock optimizing;
     _Atomic(uintptr_t) optimizer; /* the thread that holds it; 0: none */
-    alignas(64) slot slots[]; /* one a buffer */
+    alignas(64) slot slots[]; /* one per buffer */
 };
 
 static inline const opjit_buffer_info *program_buffers(const program *p)
@@ -178,7 +178,7 @@ void opjit_rt_pool_count_call(const opjit_executor *e, unsigned by);
 opjit_status opjit_rt_refuse_dim_count(const opjit_kernel *k, uint32_t given, opjit_error *error);
 /* Whether each size is inside of its dimension's interval. */
 opjit_status opjit_rt_check_dims(const program *p, const uint64_t *dims, opjit_error *error);
-/* What a call with checked sizes checks of its buffers, one a buffer. */
+/* What a call with checked sizes checks of its buffers, one per buffer. */
 void opjit_rt_size_slots(const opjit_kernel *k, const program *p, const uint64_t *dims, slot *slots);
 
 /* --- overlap.c ---------------------------------------------------------------------------------------------------- */

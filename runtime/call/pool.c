@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - opjit_pool: an executor with threads of our own.
  *
- * A run is cut into units of one grain, the units into one contiguous share a thread, so that a thread writes pages
+ * A run is cut into units of one grain, the units into one contiguous share per thread, so that a thread writes pages
  * next to each other.  Whoever is done with its share takes from the others'.  Pieces are a quarter of what a share
  * still holds: few calls while there is much to do, and single units in the end, when uneven work has to come out even.
  *
