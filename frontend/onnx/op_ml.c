@@ -294,7 +294,8 @@ static opjit_status read_kernel(onnx_import *m, const onnx_call *c, uint32_t *ki
     for (*kind = 0; *kind < 4; ++*kind)
         if (opjit_onnx_text_is(m, c, "kernel_type", kinds[*kind], "LINEAR"))
             return OPJIT_OK;
-    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute kernel_type is none of LINEAR, POLY, RBF, SIGMOID");
+    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                             "attribute kernel_type is none of LINEAR, POLY, RBF, SIGMOID");
 }
 
 /* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
