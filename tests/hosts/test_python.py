@@ -75,6 +75,44 @@ class Graphs(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "constant: elements of format"):
                 opjit.Graph().constant(wrong)
 
+    def test_whole_numbers(self):
+        """Quotients as NumPy has them, and its numbers beside a tensor."""
+        for dtype in "i1 i2 i4 i8 u1 u2 u4 u8".split():
+            b = np.array([3, 2, 5, 7, 1, 4], dtype)
+            a = numbers(4, 6, dtype=dtype)
+            a[0, :2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+            with self.subTest(dtype=dtype):
+                self.same(run(lambda x, y: x // y, a, b), a // b)
+                self.same(run(lambda x: x // 3, a), a // np.array(3, dtype))
+                if dtype[0] == "i":
+                    self.same(run(lambda x, y: x // y, a, -b), a // -b)
+                self.same(run(lambda x, y: x / y, a, b), a / b)
+                self.same(run(opjit.divide, a, b), a / b)
+        a = numbers(3, 4)
+        self.same(run(lambda x: x // 3 + opjit.floor_divide(7.5, opjit.maximum(x, 1)), a),
+                  a // 3 + np.float32(7.5) // np.maximum(a, 1))
+        self.same(run(lambda x: (x + np.int64(2)) * np.float32(0.5) + np.float64(3), a), (a + 2) * np.float32(0.5) + 3)
+        self.same(run(lambda x: np.uint8(2) * x, a.astype("i")), (2 * a).astype("i"))
+
+    def test_methods(self):
+        a, b = numbers(3, 1, 4), numbers(2, 3, dtype="i")
+        g = opjit.Graph()
+        x = g.input((3, 1, 4))
+        self.assertEqual((len(x), x.size, x.squeeze().shape, x.squeeze(1).shape), (3, 12, (3, 4), (3, 4)))
+        for f in (lambda x: x.sum(-1), lambda x: x.max(axis=0, keepdims=True), lambda x: x.min(), lambda x: x.prod(1),
+                  lambda x: x.mean((0, 1)), lambda x: x.cumsum(2), lambda x: x.clip(-2, 3), lambda x: x.squeeze()):
+            self.same(run(lambda x: f(x) + 0, a), np.atleast_1d(f(a)))
+        np.testing.assert_allclose(run(lambda x: x.var(-1, ddof=1) + x.std(-1), a), a.var(-1, ddof=1) + a.std(-1), 1e-6)
+        self.same(run(lambda x: x.argmax(2), a), a.argmax(2).astype("u4"))
+        self.same(run(lambda x: (x > 7).any(-1) + (x > -8).all(-1), a), (a > 7).any(-1).astype("u1") + (a > -8).all(-1))
+        self.same(run(lambda x: opjit.stack([x, x * 2], -1), b), np.stack([b, b * 2], -1))
+        self.same(run(lambda x: opjit.stack([x, x * 2]), b), np.stack([b, b * 2]))
+        self.same(run(lambda x: opjit.flip(x, 1) + opjit.flip(x), b), np.flip(b, 1) + np.flip(b))
+        self.same(run(lambda x: opjit.swapaxes(x, 0, -1) + 0, a), np.swapaxes(a, 0, -1))
+        self.same(run(lambda x: opjit.square(opjit.expand_dims(x, -1)), b), (b * b)[..., None])
+        with self.assertRaisesRegex(ValueError, "dimension 2 has size 4"):
+            x.squeeze(2)
+
     def test_where(self):
         a = numbers(2, 5, 5)
         self.same(run(lambda x: opjit.where(opjit.tri(5, 5), x, -opjit.inf), a),
@@ -159,6 +197,8 @@ class Graphs(unittest.TestCase):
             a = np.arange(6).astype(dtype)
             with self.subTest(dtype=dtype):
                 self.same(run(lambda x: x + x, a), a + a)
+                self.assertEqual(opjit.Graph().input(2, dtype).dtype, a.dtype.name)
+                self.assertEqual(opjit.Graph().input(2, a.dtype.char).dtype, a.dtype.name)
                 self.same(run(lambda x: opjit.maximum(x, opjit.full(6, 3)), a), np.maximum(a, np.array(3, dtype)))
 
     def test_compiled_once_more(self):
@@ -279,6 +319,10 @@ class Operators(unittest.TestCase):
             opjit.Graph().input((2, 0))
         with self.assertRaises(TypeError):
             opjit.Graph().input((2,), "complex64")
+        with self.assertRaisesRegex(TypeError, "input x0: 'batch' is no size; .*dims="):
+            opjit.Graph().input(("batch", 3))
+        with self.assertRaisesRegex(ValueError, r"input x0: shape \(-1, 3\), sizes must be at least 1"):
+            opjit.Graph().input((-1, 3))
         with self.assertRaises(TypeError):
             bool(opjit.Graph().input((2,)) > 1)
 
@@ -399,7 +443,8 @@ class Calls(unittest.TestCase):
         self.refused("buffer 0: float32 [4, 5] expected, float32 [5, 4] given", a.T)
         self.refused("buffer 0: float32 [4, 5] expected, float32 [20] given", a.ravel())
         self.refused("buffer 0: float32 [4, 5] expected, float32 [] given", np.float32(1))
-        self.refused("buffer 0: float32 [4, 5] expected, >f [4, 5] given", a.astype(">f4"))
+        self.refused("buffer 0: float32 [4, 5] expected, big-endian float32 [4, 5] given", a.astype(">f4"))
+        self.refused("buffer 0: float32 [4, 5] expected, big-endian uint16 [4, 5] given", a.astype(">u2"))
         self.refused("buffer 0: float32 [4, 5] expected, bool [4, 5] given", a > 0)
         self.refused("buffer 0: float32 [4, 5] expected, complex64 [4, 5] given", DLPack(a.astype("F")))
         self.refused("buffer 0: float32 [4, 5] with strides [5, 1] expected, [1, 4] given", np.asfortranarray(a))

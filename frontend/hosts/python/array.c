@@ -41,6 +41,20 @@ static bool code_of(char letter, uint8_t *code)
     }
 }
 
+/* What a message calls elements that are none of a kernel's. */
+static const char *name_of_format(const char *format, Py_ssize_t bytes)
+{
+    static const char *const names[3][4] = { { "", "big-endian float16", "big-endian float32", "big-endian float64" },
+                                             { "", "big-endian int16", "big-endian int32", "big-endian int64" },
+                                             { "", "big-endian uint16", "big-endian uint32", "big-endian uint64" } };
+    const int size = bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : 0;
+    uint8_t code;
+    if ((format[0] != '>' && format[0] != '!') || format[1] == '\0' || format[2] != '\0' || size == 0 ||
+        !code_of(format[1], &code) || code == HOST_CODE_BOOL)
+        return format;
+    return names[code == HOST_CODE_FLOAT ? 0 : code == HOST_CODE_INT ? 1 : 2][size];
+}
+
 /* The view of a buffer; anything that is no array of numbers in this machine's order gets its format as type. */
 static void view_of_buffer(host_array *a)
 {
@@ -60,7 +74,7 @@ static void view_of_buffer(host_array *a)
     if (letter[0] == '\0' || letter[1] != '\0' || !code_of(letter[0], &t->code) || b->itemsize != 1 << shift ||
         b->ndim > 8) {
         t->code = HOST_CODE_OTHER;
-        a->type = format;
+        a->type = name_of_format(format, b->itemsize);
     }
     for (int d = 0; d < b->ndim && d < 8; d++) {
         a->strides[d] = b->strides[d] >> shift;

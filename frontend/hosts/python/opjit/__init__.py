@@ -20,12 +20,13 @@ from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _
 from . import ops
 
 __all__ = [
-    "Error", "Graph", "Kernel", "Tensor", "abs", "add", "arange", "argmax", "argmin", "broadcast_to", "ceil", "clip",
-    "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "eye", "floor", "full", "gelu",
-    "greater", "greater_equal", "inf", "isnan", "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "nan",
-    "negative", "ones", "ops", "pad", "power", "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "split",
-    "sqrt", "subtract", "sum", "take", "tanh", "tile", "topk", "transpose", "tri", "tril", "triu", "where", "zeros"]
+    "Error", "Graph", "Kernel", "Tensor", "abs", "add", "all", "any", "arange", "argmax", "argmin", "broadcast_to",
+    "ceil", "clip", "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "expand_dims", "eye",
+    "flip", "floor", "floor_divide", "full", "gelu", "greater", "greater_equal", "inf", "isnan", "layer_norm", "less",
+    "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "max",
+    "maximum", "mean", "min", "minimum", "multiply", "nan", "negative", "ones", "ops", "pad", "power", "prod", "relu",
+    "reshape", "sigmoid", "sign", "sin", "softmax", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract",
+    "sum", "swapaxes", "take", "tanh", "tile", "topk", "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
 
 
 # --- compiling --------------------------------------------------------------------------------------------------------
@@ -73,7 +74,7 @@ def _outputs(what):
 
 def _range(name, size):
     """(least, largest, typical); without a typical size the middle."""
-    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3) or not all(isinstance(n, int) for n in size):
+    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3) or not set(map(type, size)) <= {int}:
         raise TypeError(f"dims[{name!r}]: a size, or (least, largest, typical) is needed")
     return tuple(size) if len(size) == 3 else (*size, (size[0] + size[1]) // 2)
 
@@ -172,7 +173,6 @@ gelu = _unary("ACTIVATION_GELU", "x times the normal distribution's integral up 
 add = _binary("ELEMENT_WISE_ADD", "a + b")
 subtract = _binary("ELEMENT_WISE_SUBTRACT", "a - b")
 multiply = _binary("ELEMENT_WISE_MULTIPLY", "a * b")
-divide = _binary("ELEMENT_WISE_DIVIDE", "a / b")
 maximum = _binary("ELEMENT_WISE_MAX", "The greater one of two elements.")
 minimum = _binary("ELEMENT_WISE_MIN", "The lesser one of two elements.")
 power = _binary("ELEMENT_WISE_POW", "a to the b.")
@@ -184,6 +184,21 @@ less_equal = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "a <= b, as uint
 logical_and = _binary("ELEMENT_WISE_LOGICAL_AND", "a and b, as uint8.")
 logical_or = _binary("ELEMENT_WISE_LOGICAL_OR", "a or b, as uint8.")
 logical_xor = _binary("ELEMENT_WISE_LOGICAL_XOR", "Either a or b, as uint8.")
+
+
+def divide(a, b):
+    """a / b, float64 of whole numbers."""
+    return _tensor(_graph_of((a, b)), a, _common_dtype((a, b))) / b
+
+
+def floor_divide(a, b):
+    """a / b rounded down."""
+    return _tensor(_graph_of((a, b)), a, _common_dtype((a, b))) // b
+
+
+def square(x):
+    """x * x"""
+    return x * x
 
 
 def where(condition, a, b):
@@ -223,6 +238,31 @@ mean = _reduction("AVERAGE", "The mean along axes.")
 max = _reduction("MAX", "The greatest element along axes.")
 min = _reduction("MIN", "The least element along axes.")
 prod = _reduction("MULTIPLY", "The product along axes.")
+
+
+def any(x, axis=None, keepdims=False):
+    """1 (uint8) where an element along the axes is not 0."""
+    return max(x != 0, axis, keepdims)
+
+
+def all(x, axis=None, keepdims=False):
+    """1 (uint8) where no element along the axes is 0."""
+    return min(x != 0, axis, keepdims)
+
+
+def var(x, axis=None, keepdims=False, ddof=0):
+    """The variance along axes."""
+    centred, count = x - mean(x, axis, True), 1
+    for a in _axes(x, axis):
+        count *= x.shape[a]
+    if ddof >= count:
+        raise ValueError(f"var: ddof={ddof}, must be below the {count} elements")
+    return sum(centred * centred, axis, keepdims) / (count - ddof)
+
+
+def std(x, axis=None, keepdims=False, ddof=0):
+    """The standard deviation along axes."""
+    return sqrt(var(x, axis, keepdims, ddof))
 
 
 def _arg(type):
@@ -305,6 +345,39 @@ def concatenate(tensors, axis=0):
     if first is None:
         raise ValueError("concatenate: none of them is a tensor")
     return _node("JOIN", tuple(tensors), {"Axis": _axis(first, axis)})
+
+
+def expand_dims(x, axis):
+    """x with a dimension of size 1 more, which is that of the result's axis."""
+    axis = axis + x.ndim + 1 if axis < 0 else axis
+    return x.reshape([*x.shape[:axis], 1, *x.shape[axis:]])
+
+
+def squeeze(x, axis=None):
+    """x without its dimensions of size 1, or without those of the axes."""
+    axes = [d for d, n in enumerate(x.shape) if n == 1] if axis is None else _axes(x, axis)
+    for a in axes:
+        if x.shape[a] != 1:
+            raise ValueError(f"squeeze: dimension {a} has size {x.shape[a]}, must be 1")
+    return x.reshape([n for d, n in enumerate(x.shape) if d not in axes] or [1])
+
+
+def stack(tensors, axis=0):
+    """Side by side in a new dimension, which is that of the result's axis."""
+    return concatenate([expand_dims(x, axis) for x in tensors], axis)
+
+
+def flip(x, axis=None):
+    """x with the axes in reverse."""
+    axes = _axes(x, axis)
+    return x[tuple(slice(None, None, -1 if d in axes else 1) for d in range(x.ndim))]
+
+
+def swapaxes(x, a, b):
+    """x with two dimensions in each other's place."""
+    axes = list(range(x.ndim))
+    axes[a], axes[b] = axes[b], axes[a]
+    return x.transpose(axes)
 
 
 def split(x, parts, axis=0):

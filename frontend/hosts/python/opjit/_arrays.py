@@ -5,9 +5,11 @@ import sys
 _FORMATS = {"f": "float32", "d": "float64", "e": "float16", "b": "int8", "h": "int16", "i": "int32", "l": "int64",
             "q": "int64", "B": "uint8", "H": "uint16", "I": "uint32", "L": "uint64", "Q": "uint64", "?": "uint8"}
 
+_KINDS = {"f": "float", "i": "int", "u": "uint"}
+
 
 def dtype_name(dtype):
-    """"float32" of "float32", numpy.float32, numpy.dtype("f4"), torch.float32, float."""
+    """"float32" of "float32", "f4", "f", numpy.float32, numpy.dtype("f4"), torch.float32, float."""
     if dtype is None:
         return None
     builtin = {float: "float32", int: "int64", bool: "uint8"}
@@ -15,7 +17,9 @@ def dtype_name(dtype):
         return builtin[dtype]
     name = dtype if isinstance(dtype, str) else \
         getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
-    return "uint8" if name in ("bool", "bool_") else name
+    if name[:1] in _KINDS and name[1:] in ("1", "2", "4", "8"):
+        return f"{_KINDS[name[0]]}{8 * int(name[1])}"
+    return "uint8" if name in ("bool", "bool_") else _FORMATS.get(name, name)
 
 
 def content(array):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs and tensors that read like NumPy, over opjit._opjit.Graph, whose tensors are numbers."""
+import math
+import numbers
+
 from . import _opjit
 from ._arrays import content, dtype_name
 from ._pickle import build
@@ -23,9 +26,14 @@ class Graph:
 
     def input(self, shape, dtype="float32", name=None):
         """An array of each call, packed, in the order of these calls; none of the kernel's where nothing reads it."""
-        if isinstance(shape, int):
-            shape = (shape,)
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
         name = name or f"x{len(self._inputs)}"
+        for n in shape:
+            if isinstance(n, str):
+                raise TypeError(f"input {name}: {n!r} is no size; one that changes is an argument of a function that "
+                                f"makes the graph: opjit.compile(function, dims={{{n!r}: (least, largest)}})")
+            if n < 0:
+                raise ValueError(f"input {name}: shape {shape}, sizes must be at least 1")
         if name in self._inputs or name == "out":
             raise ValueError(f"input {name}: there is one of that name already")
         self._inputs.add(name)
@@ -111,7 +119,8 @@ def tensor(graph, x, dtype=None):
         return x
     if isinstance(x, Deferred):
         return x.join(graph, dtype)
-    if isinstance(x, (bool, int, float)):
+    if isinstance(x, numbers.Real):
+        x = int(x) if isinstance(x, numbers.Integral) else float(x)  # NumPy's numbers too
         if dtype is None or (isinstance(x, float) and dtype not in _FLOATS):
             dtype = "float32"
         return graph.scalar(x, dtype)
@@ -156,6 +165,37 @@ def _binary(type):
     return forward, backward
 
 
+def _quotient(a, b):
+    """a / b, float64 of whole numbers."""
+    graph, dtype = graph_of((a, b)), common_dtype((a, b))
+    a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
+    if a.dtype == b.dtype and a.dtype not in _FLOATS:
+        a, b = a.astype("float64"), b.astype("float64")
+    return _node("ELEMENT_WISE_DIVIDE", (a, b))
+
+
+def _floor_quotient(a, b):
+    """a / b rounded down."""
+    graph, dtype = graph_of((a, b)), common_dtype((a, b))
+    a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
+    quotient = _node("ELEMENT_WISE_DIVIDE", (a, b))  # toward 0 of integers
+    if a.dtype in _FLOATS:
+        return _node("ELEMENT_WISE_FLOOR", (quotient,))
+    if a.dtype[0] == "u":
+        return quotient
+    return quotient - ((a % b != 0) & ((a < 0) ^ (b < 0))).astype(a.dtype)
+
+
+def _method(name):
+    """The function of the package as a method."""
+    def method(self, *args, **more):
+        import opjit
+        return getattr(opjit, name)(self, *args, **more)
+    method.__name__ = name
+    method.__doc__ = f"opjit.{name} of it."
+    return method
+
+
 class Tensor:
     """A tensor of a graph.  Operators and indices are NumPy's; comparisons give uint8."""
 
@@ -191,6 +231,14 @@ class Tensor:
         return len(self.shape)
 
     @property
+    def size(self):
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+    def __len__(self):
+        return self.shape[0]
+
+    @property
     def T(self):
         """The dimensions in reverse."""
         return self.transpose()
@@ -201,7 +249,6 @@ class Tensor:
     __add__, __radd__ = _binary("ELEMENT_WISE_ADD")
     __sub__, __rsub__ = _binary("ELEMENT_WISE_SUBTRACT")
     __mul__, __rmul__ = _binary("ELEMENT_WISE_MULTIPLY")
-    __truediv__, __rtruediv__ = _binary("ELEMENT_WISE_DIVIDE")
     __mod__, __rmod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR")
     __pow__, __rpow__ = _binary("ELEMENT_WISE_POW")
     __and__, __rand__ = _binary("ELEMENT_WISE_BIT_AND")
@@ -212,6 +259,16 @@ class Tensor:
     __gt__, __lt__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN")
     __ge__, __le__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")
     __eq__ = _binary("ELEMENT_WISE_LOGICAL_EQUALS")[0]
+    __truediv__, __floordiv__ = _quotient, _floor_quotient
+    sum, mean, max, min, prod = map(_method, ("sum", "mean", "max", "min", "prod"))
+    var, std, any, all = map(_method, ("var", "std", "any", "all"))
+    argmax, argmin, cumsum, clip, squeeze = map(_method, ("argmax", "argmin", "cumsum", "clip", "squeeze"))
+
+    def __rtruediv__(self, other):
+        return _quotient(other, self)
+
+    def __rfloordiv__(self, other):
+        return _floor_quotient(other, self)
 
     def __ne__(self, other):
         return _node("ELEMENT_WISE_LOGICAL_NOT", (self == other,))
