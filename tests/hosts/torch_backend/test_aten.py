@@ -239,6 +239,44 @@ class Axes(Case):
             self.check(lambda x, w, b, m, v: aten._native_batch_norm_legit_no_training(x, w, b, m, v, 0.1, 1e-5)[0], x,
                        w[:3], b[:3], w[3:6], v)
 
+    def test_variances(self):
+        infinite = torch.randn(3, 40)
+        infinite[0], infinite[1, 3], infinite[2, 5] = -float("inf"), float("inf"), float("nan")
+        for dtype in (torch.float32, torch.float64):
+            x = torch.randn(3, 4, 5, dtype=dtype)
+            for f in (torch.var, torch.std, torch.var_mean, torch.std_mean):
+                for more in ({}, {"dim": -1}, {"dim": (0, 2), "correction": 0, "keepdim": True}, {"correction": 3}):
+                    self.check(lambda x: f(x, **more), x)
+            for f in (lambda x: x.logsumexp(-1), lambda x: x.logsumexp((0, 1), keepdim=True), lambda x: x.norm(),
+                      lambda x: x.norm(dim=-1), lambda x: F.normalize(x, dim=1)):
+                self.check(f, x)
+            self.check(lambda x: x.logsumexp(-1), infinite.to(dtype))
+            self.assertEqual(len(kernels_of(lambda x: x.var(-1) * 1, x[..., :1]).graph.nodes), 4)  # of one: NaN
+
+    def test_layers(self):
+        """Norms of batches, which training has, and of groups of channels."""
+        for dtype in (torch.float32, torch.float64):
+            for shape in ((4, 6, 5, 3), (7, 6), (2, 6, 9)):
+                x, g = (torch.randn(shape, dtype=dtype) + 1 for _ in range(2))
+                w, b, m = (torch.randn(6, dtype=dtype) for _ in range(3))
+                v = torch.rand(6, dtype=dtype) + 0.5
+                batch = aten._native_batch_norm_legit_functional
+                self.check(lambda x, w, b, m, v: batch(x, w, b, m, v, True, 0.3, 1e-3), x, w, b, m, v, tolerance=1e-4)
+                self.check(lambda x, m, v: batch(x, None, None, m, v, True, 0.3, 1e-3), x, m, v, tolerance=1e-4)
+                _, mean, rstd, *_ = batch(x, w, b, m, v, True, 0.3, 1e-3)
+                back = aten.native_batch_norm_backward
+                self.check(lambda g, x, w, m, v, n, r: back(g, x, w, m, v, n, r, True, 1e-3, [True] * 3), g, x, w, m, v,
+                           mean, rstd, tolerance=1e-4)
+                for groups in (1, 2, 6):
+                    size = x.numel() // (x.shape[0] * 6)
+                    norm = lambda x, w, b: aten.native_group_norm(  # noqa: E731
+                        x, w, b, x.shape[0], 6, size, groups, 1e-3)
+                    self.check(norm, x, w, b, tolerance=1e-4)
+                    self.check(lambda x: norm(x, None, None)[0], x, tolerance=1e-4)
+                    _, mean, rstd = norm(x, w, b)
+                    self.check(lambda g, x, n, r, w: aten.native_group_norm_backward(
+                        g, x, n, r, w, x.shape[0], 6, size, groups, [True] * 3), g, x, mean, rstd, w, tolerance=1e-4)
+
     def test_products(self):
         for dtype in (torch.float32, torch.float64):
             a, b, c = (torch.randn(s, dtype=dtype) for s in ((32, 20), (20, 24), (24,)))

@@ -275,6 +275,27 @@ class Training(Case):
         torch.manual_seed(1)
         self.steps(Block(), torch.randn(2, 20, 32))
 
+    def test_convolutions(self):
+        """With norms of batches, whose running means are the same, too, and of groups."""
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Conv2d(8, 12, 3),
+            torch.nn.GroupNorm(3, 12), torch.nn.SiLU(), torch.nn.Flatten(), torch.nn.Linear(12 * 36, 10))
+        other, x = copy.deepcopy(model), torch.randn(4, 3, 10, 10)
+        for f, m in ((compiled(model), model), (other, other)):
+            for _ in range(3):
+                loss = f(x).square().mean()
+                m.zero_grad()
+                loss.backward()
+                with torch.no_grad():
+                    for p in m.parameters():
+                        p -= 0.05 * p.grad
+        self.same(list(model.state_dict().values()), list(other.state_dict().values()), 1e-4)
+        self.assertGreater(counters["kernels"], 2)
+        model.eval()
+        other.eval()
+        self.same(compiled(model)(x), other(x), 1e-4)
+
     def test_scaled_dot_product(self):
         q, k, v = (torch.randn(2, 4, 32, 16, requires_grad=True) for _ in range(3))
         f = lambda q, k, v: (F.scaled_dot_product_attention(q, k, v, is_causal=True) * 2).tanh()  # noqa: E731

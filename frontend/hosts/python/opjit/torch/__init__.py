@@ -35,9 +35,9 @@ def _decompositions():
         aten.elu, aten.elu_backward, aten.hardswish_backward, aten.hardsigmoid_backward, aten.hardtanh_backward,
         aten.leaky_relu_backward, aten.softplus, aten.softplus_backward, aten.mish, aten.log_sigmoid_forward,
         aten.log_sigmoid_backward, aten.mse_loss, aten.mse_loss_backward, aten.smooth_l1_loss,
-        aten.smooth_l1_loss_backward, aten.huber_loss, aten.native_dropout_backward, aten.std, aten.var,
-        aten.var_mean, aten.std_mean, aten.lerp, aten.square, aten.masked_fill_, aten.stack, aten.glu,
-        aten.glu_backward, aten.logaddexp, aten.baddbmm, aten._prelu_kernel, aten.rot90, aten.roll])
+        aten.smooth_l1_loss_backward, aten.huber_loss, aten.native_dropout_backward, aten.lerp, aten.square,
+        aten.masked_fill_, aten.stack, aten.glu, aten.glu_backward, aten.logaddexp, aten.baddbmm,
+        aten._prelu_kernel, aten.rot90, aten.roll])
 
 
 def _compiler(threads, level, fixed, strict):

@@ -112,6 +112,18 @@ def used(n):
     return {user.args[1] for user in n.users if user.users}
 
 
+def along(function, x, axes):
+    """A sum or the like over the axes, none of which is all, with axes of size 1 in their places.  The last axes go
+    first, rows of which have vectors; the rest, with a kept one between, is done with their results."""
+    axes = {a % x.ndim for a in axes} if axes else set(range(x.ndim))
+    end = x.ndim
+    while end - 1 in axes:
+        end -= 1
+    for some in (tuple(range(end, x.ndim)), tuple(sorted(a for a in axes if a < end))):
+        x = function(x, some, True) if some else x
+    return x
+
+
 def has_no_bool(n):
     """add and the like of booleans are other functions."""
     return value_of(n).dtype is not torch.bool

@@ -6,7 +6,7 @@ import opjit
 from opjit import ops
 from opjit._tensor import Tensor
 
-from ._aten import (FLOATS, NAMES, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float, name_of,
+from ._aten import (FLOATS, NAMES, along, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float, name_of,
                     prims, takes, used, value_of, wide)
 from ._sizes import whole
 
@@ -187,7 +187,7 @@ def _repeat(n, x, repeats):
 # --- along axes -------------------------------------------------------------------------------------------------------
 def _reduced(n, function, x, axes):
     """Over the axes, of which none or an empty list are all."""
-    return function(x, tuple(a % x.ndim for a in axes) if axes else None, True).reshape(dims(value_of(n)))
+    return along(function, x, axes).reshape(dims(value_of(n)))
 
 
 @takes(aten.sum.dim_IntList, aten.sum.default, light=True)
@@ -258,57 +258,6 @@ def _softmax_backward(n, grad, y, axis, dtype):
 @takes(aten._log_softmax_backward_data.default, when=gives_float)
 def _log_softmax_backward(n, grad, y, axis, dtype):
     return cast(grad - opjit.exp(y) * opjit.sum(grad, axis, True), value_of(n).dtype)
-
-
-def _one_float(n):
-    return value_of(n)[0].dtype in (torch.float32, torch.float64) and all(
-        a is None or value_of(a).dtype is value_of(n)[0].dtype for a in n.args[2:4])
-
-
-def _variance(x, axes):
-    centred = x - opjit.mean(x, axes, True)
-    return opjit.mean(centred * centred, axes, True)
-
-
-@takes(aten.native_layer_norm.default, when=_one_float)
-def _layer_norm(n, x, shape, weight, bias, eps):
-    axes = tuple(range(x.ndim - len(shape), x.ndim))
-    ahead = [1] * (x.ndim - len(shape))
-    weight, bias = (None if w is None else w.reshape(ahead + list(w.shape)) for w in (weight, bias))
-    wanted = used(n)
-    if not wanted & {1, 2} and x.dtype == "float32":  # whose Epsilon is a float32
-        return [opjit.layer_norm(x, weight, bias, axes, eps), None, None]
-    rstd = 1 / opjit.sqrt(_variance(x, axes) + eps)
-    mean = opjit.mean(x, axes, True)
-    y = (x - mean) * rstd
-    y = y if weight is None else y * weight
-    return [y if bias is None else y + bias, mean, rstd]
-
-
-@takes(aten._native_batch_norm_legit_no_training.default, when=lambda n: not used(n) - {0} and dtype_at(n, 0) in (
-    torch.float32, torch.float64) and dtype_at(n, 3) is dtype_at(n, 0))
-def _batch_norm(n, x, weight, bias, mean, variance, momentum, eps):
-    mean, variance, weight, bias = (None if t is None else t.reshape([1, -1] + [1] * (x.ndim - 2))
-                                    for t in (mean, variance, weight, bias))
-    scale = 1 / opjit.sqrt(variance + eps)
-    y = (x - mean) * (scale if weight is None else scale * weight)
-    return [y if bias is None else y + bias, None, None]
-
-
-@takes(aten.native_layer_norm_backward.default, when=lambda n: dtype_at(n, 0) in (torch.float32, torch.float64))
-def _layer_norm_backward(n, grad, x, shape, mean, rstd, weight, bias, mask):
-    split = x.ndim - len(shape)
-    inner, outer = tuple(range(split, x.ndim)), tuple(range(split))
-    normal = (x - mean) * rstd
-    scaled = grad if weight is None else grad * weight.reshape([1] * split + list(weight.shape))
-    result = [None, None, None]
-    if mask[0]:
-        along = opjit.mean(scaled * normal, inner, True)
-        result[0] = (scaled - opjit.mean(scaled, inner, True) - normal * along) * rstd
-    for i, product in ((1, grad * normal), (2, grad)):
-        if mask[i]:
-            result[i] = (opjit.sum(product, outer) if outer else product).reshape(dims(value_of(n)[i]))
-    return result
 
 
 # --- products ---------------------------------------------------------------------------------------------------------
