@@ -13,6 +13,7 @@ import tempfile
 import threading
 import tomllib
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -387,6 +388,30 @@ class Aliases(Case):
 
 
 class Calls(Case):
+    def test_kernels_alone(self):
+        """Where kernels are all that there is, a call goes to them; aliases and changed inputs are AOTAutograd's."""
+        def gone(*args):
+            raise AssertionError("AOTAutograd is called")
+
+        def without(**more):
+            return lambda gm, inputs: (original(**more)(gm, inputs), gone)[1]
+        original, x = opjit.torch.aot_autograd, torch.randn(8, 8)
+        for f, is_direct in ((lambda x: (x * 2).softmax(-1), True), (lambda x: (x.exp() + 1, x.t().tril() * 2), True),
+                             (lambda x: (y := x.exp() * 2, y.view(-1)), False), (lambda x: (x.exp() * 2, x), False),
+                             (lambda x: (x.exp() * 2, x.t()), False), (lambda x: x.mul_(0.5).exp() * 2, False)):
+            torch._dynamo.reset()
+            a, b = x.clone(), x.clone()
+            with torch.no_grad():
+                self.same(compiled(f)(a), f(b))
+                self.same(a, b)
+                torch._dynamo.reset()
+                with mock.patch.object(opjit.torch, "aot_autograd", without):
+                    try:
+                        compiled(f)(x.clone())
+                        self.assertTrue(is_direct)
+                    except AssertionError as error:
+                        self.assertEqual(is_direct, False, error)
+
     def test_threads(self):
         f = lambda x: (x.exp() * 2 + 1).softmax(-1)  # noqa: E731
         g, wrong = compiled(f), []

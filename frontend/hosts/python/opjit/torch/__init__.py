@@ -7,6 +7,7 @@ returns when all kernels are the fastest ones.
 """
 import collections
 import functools
+import operator
 
 import torch
 from torch._decomp import get_decompositions
@@ -40,13 +41,26 @@ def _decompositions():
         aten._prelu_kernel, aten.rot90, aten.roll])
 
 
-def _compiler(threads, level, fixed, strict):
-    """fixed: the tensors, by the number of the graph's input, that are the same in all calls."""
+def _compiler(threads, level, fixed, strict, modules):
+    """fixed: the tensors, by the number of the graph's input, that are the same in all calls.  modules: takes what was
+    made."""
     def compile(gm, inputs):
         if fixed:
             _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
-        return make_boxed_func(compiled(gm, threads, level, strict).forward)
+        modules.append(compiled(gm, threads, level, strict))
+        return make_boxed_func(modules[-1].forward)
     return compile
+
+
+def _is_kernels(module, gm, inputs):
+    """Does the module consist of kernels whose results are those of gm, of the same inputs?  Then nothing is an alias or
+    written to, and what AOTAutograd does around a call has nothing to do."""
+    nodes = list(module.graph.nodes)
+    results, wanted = nodes[-1].args[0], next(n for n in gm.graph.nodes if n.op == "output").args[0]
+    calls = {n for n in nodes if n.op == "call_function"}
+    return (len(nodes) == len(inputs) + len(calls) + 1 and len(set(results)) == len(results) == len(wanted)
+            and all(n in calls for n in results)
+            and all(n.target is operator.getitem or hasattr(n.target, "compile_at") for n in calls))
 
 
 def _weights(inputs):
@@ -100,10 +114,14 @@ def backend(gm, inputs, *, options=None):
     fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
 
     def made(strict):
-        compiler = _compiler(_threads(options["threads"]), options["level"], fixed, strict)
-        return aot_autograd(fw_compiler=compiler, decompositions=_decompositions(),
-                            partition_fn=min_cut_rematerialization_partition,
-                            keep_inference_input_mutations=True)(gm, inputs)
+        training, inference = [], []
+        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules)
+                     for modules in (training, inference)]
+        function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
+                                decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition,
+                                keep_inference_input_mutations=True)(gm, inputs)
+        is_all = len(inference) == 1 and not training and _is_kernels(inference[0], gm, inputs)
+        return inference[0].forward if is_all else function
     is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
     if not is_training and _refused[gm.code] == 0:
         try:
