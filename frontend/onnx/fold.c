@@ -5,6 +5,7 @@
 
 enum {
     FOLDED_MOST = 1 << 18, /* elements of results */
+    WEIGHTS_MOST = 1 << 12, /* of those that no size, place or condition is made of */
     PRODUCT_MOST = 1 << 12, /* elements that a product or convolution reads */
     DEQUANTIZED_MOST = 64 /* elements that DequantizeLinear makes */
 };
@@ -49,21 +50,29 @@ static bool is_product(const onnx_row *row)
            row->make == opjit_onnx_conv || row->make == opjit_onnx_conv_transpose;
 }
 
+/* The most elements of a result of that type that are computed here. */
+static uint64_t most_of(const onnx_call *c, int32_t type)
+{
+    if (c->row->make == opjit_onnx_dequantize)
+        return DEQUANTIZED_MOST;
+    return type == ONNX_INT64 || type == ONNX_INT32 || type == ONNX_BOOL ? FOLDED_MOST : WEIGHTS_MOST;
+}
+
 /* Whether the results are few enough to be computed here.  A kernel computes the others once, from its constants, and
- * faster than the interpreter does each time that the model is read.  Dequantized weights are mostly read by operators
- * that take the integers instead, and are then computed by nobody. */
+ * faster than the interpreter does each time that the model is read: weights stored as float16, say.  Dequantized ones
+ * are mostly read by operators that take the integers instead, and are then computed by nobody. */
 static bool is_small(const onnx_call *c)
 {
     uint64_t total = 0, read = 0;
-    const uint64_t most = c->row->make == opjit_onnx_dequantize ? DEQUANTIZED_MOST : FOLDED_MOST;
     for (uint32_t i = 0; i < c->input_count && is_product(c->row); i++) {
         const uint64_t count = c->inputs[i] == NULL ? 0 : opjit_onnx_elements_of(c->inputs[i]);
         if (count > PRODUCT_MOST || (read += count) > PRODUCT_MOST)
             return false;
     }
     for (uint32_t i = 0; i < c->output_count; i++) {
-        const uint64_t count = c->outputs[i].type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(&c->outputs[i]);
-        if (count > most || (total += count) > most)
+        const onnx_value *const v = &c->outputs[i];
+        const uint64_t count = v->type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(v);
+        if (count > most_of(c, v->type) || (total += count) > FOLDED_MOST)
             return false;
     }
     return true;

@@ -479,6 +479,45 @@ START_TEST(weights_anywhere)
 }
 END_TEST
 
+/* Says of how many operators and constants the graph is that the model becomes, y of x; the file is freed. */
+static void count_nodes(rt_bytes file, uint32_t out_counts[2])
+{
+    const DML_GRAPH_DESC *desc;
+    opjit_model *model;
+    opjit_error error;
+
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_graph_get_desc(opjit_model_graph(model), &desc, &error), OPJIT_OK);
+    out_counts[0] = out_counts[1] = 0;
+    for (uint32_t i = 0; i < desc->NodeCount; i++)
+        out_counts[desc->Nodes[i].Type == DML_GRAPH_NODE_TYPE_CONSTANT]++;
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+
+/* Few numbers are computed while the model is read; weights, which many models store in another way, by the kernel. */
+START_TEST(weights_are_left_to_the_kernel)
+{
+    static const struct {
+        uint32_t elements, operators;
+        const char *sizes;
+    } rows[] = { { 4096, 1, "4096" }, { 4097, 2, "4097" }, { 65536, 2, "65536" } };
+    static float numbers[65536];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t counts[2];
+        rt_bytes g = new_message();
+        put_message(&g, 1, node("Neg", "w", NULL, "negative"));
+        put_message(&g, 1, node("Add", "x", "negative", "y"));
+        put_message(&g, 5, initializer("w", FLOAT, rows[i].elements, numbers, rows[i].elements * sizeof *numbers));
+        put_message(&g, 11, port("x", FLOAT, rows[i].sizes));
+        put_message(&g, 12, port("y", FLOAT, rows[i].sizes));
+        count_nodes(model_of(g), counts);
+        ck_assert_uint_eq(counts[0], rows[i].operators);
+        ck_assert_uint_eq(counts[1], 1);
+    }
+}
+END_TEST
+
 static rt_bytes tensor_of(const char *name, const uint32_t *sizes, uint32_t rank, const float *data)
 {
     rt_bytes t = new_message();
@@ -769,6 +808,7 @@ static Suite *suite(void)
     tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
+    tcase_add_test(t, weights_are_left_to_the_kernel);
     tcase_add_test(t, scaled_weights_anywhere);
     tcase_add_test(t, models_that_are_refused);
     tcase_add_test(t, nodes_that_are_refused);
