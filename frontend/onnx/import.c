@@ -2,7 +2,7 @@
 /* import.c - nodes, one after the other: which of them are needed, what their inputs are, which row makes them. */
 #include <stdio.h>
 
-#include "frontend/onnx/call.h"
+#include "frontend/onnx/ops.h"
 
 /* node 12 "conv1" (Conv) */
 static void prefix_node(onnx_import *m, const onnx_node *n)
@@ -201,6 +201,13 @@ static void label_node(const onnx_import *m, const onnx_node *n)
     opjit_graph_label(m->graph, text);
 }
 
+/* Whether the output is a constant by another name.  It stays one value then, which the graph has once: layers that
+ * share their weights read them through a node each, and what is made of the weights is made once. */
+static bool is_renamed(const onnx_call *c)
+{
+    return c->row != NULL && c->row->make == opjit_onnx_same && onnx_is_constant(c->inputs[0]);
+}
+
 static opjit_status import_node(onnx_import *m, const onnx_node *n)
 {
     onnx_call c = { .node = n, .input_count = n->input_count, .output_count = n->output_count };
@@ -228,8 +235,9 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
         if (c.outputs[i].type == ONNX_UNDEFINED)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
-        c.outputs[i].readers = ((const name_maker *)opjit_onnx_find(m->makers, n->outputs[i]))->readers;
-        TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], &c.outputs[i]));
+        onnx_value *const made = is_renamed(&c) ? c.inputs[0] : &c.outputs[i];
+        made->readers += ((const name_maker *)opjit_onnx_find(m->makers, n->outputs[i]))->readers;
+        TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], made));
     }
     return OPJIT_OK;
 }

@@ -495,6 +495,25 @@ static void count_nodes(rt_bytes file, uint32_t out_counts[2])
     opjit_rt_bytes_free(&file);
 }
 
+/* Layers that share their weights read them through Identity: what is made of these is made once. */
+START_TEST(weights_of_many_names)
+{
+    uint32_t counts[2];
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Identity", "w", NULL, "v"));
+    put_message(&g, 1, node("Identity", "v", NULL, "u"));
+    put_message(&g, 1, node("Add", "x", "w", "a"));
+    put_message(&g, 1, node("Add", "a", "v", "b"));
+    put_message(&g, 1, node("Add", "b", "u", "y"));
+    put_message(&g, 5, weights(FLOAT, 4, false));
+    put_message(&g, 11, port("x", FLOAT, "524288"));
+    put_message(&g, 12, port("y", FLOAT, "524288"));
+    count_nodes(model_of(g), counts);
+    ck_assert_uint_eq(counts[0], 3);
+    ck_assert_uint_eq(counts[1], 1);
+}
+END_TEST
+
 /* Few numbers are computed while the model is read; weights, which many models store in another way, by the kernel. */
 START_TEST(weights_are_left_to_the_kernel)
 {
@@ -808,6 +827,7 @@ static Suite *suite(void)
     tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
+    tcase_add_test(t, weights_of_many_names);
     tcase_add_test(t, weights_are_left_to_the_kernel);
     tcase_add_test(t, scaled_weights_anywhere);
     tcase_add_test(t, models_that_are_refused);
