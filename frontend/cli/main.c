@@ -35,8 +35,8 @@ static const char *default_cache_dir(rt_arena *arena, bool *out_named)
     return out;
 }
 
-/* Refuses an option that does nothing for any of the models: some are for .onnx models, one is for JSON models.  0, or the
- * exit status. */
+/* Refuses an option that does nothing for any of the models: some are for .onnx models, one is for JSON models.  0, or
+ * the exit status. */
 static int check_models(const cli_options *o)
 {
     bool has_onnx = false, has_json = false;
