@@ -94,10 +94,6 @@ static inline val m_xor(math *m, val a, val b)
 {
     return m_op2(m, IR_XOR, a, b);
 }
-static inline val m_not(math *m, val a)
-{
-    return m_op1(m, IR_NOT, a);
-}
 static inline val m_neg(math *m, val a)
 {
     return m_op1(m, IR_NEG, a);
