@@ -27,6 +27,9 @@ EXPECTED = (
     "scale", "parts", "must be", "k ", "none is taken", "not in this build",
 )
 
+# Of Debian 12's cases at least so many pass: what opjit took before, it does not refuse with one of the words above.
+CASES, PASSES = 932, 861
+
 # Whose outputs are not those of the model beside them.
 WRONG = {"test_adam_multiple": "outputs by another epsilon than the node has"}
 RANDOM = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -116,7 +119,11 @@ def main():
             print(f"FAIL {name}: {result[1]}")
     for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"skipped {len(names)}: {reason}: {' '.join(names[:4])}{' ...' if len(names) > 4 else ''}")
-    print(f"{passed} passed, {sum(map(len, reasons.values()))} skipped, {failed} failed")
+    skipped = sum(map(len, reasons.values()))
+    print(f"{passed} passed, {skipped} skipped, {failed} failed")
+    if passed + skipped + failed == CASES and passed < PASSES:
+        print(f"{PASSES} passed before: of the skipped ones some were taken")
+        return 1
     return 1 if failed or passed == 0 else 0
 
 
