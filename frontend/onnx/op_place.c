@@ -14,8 +14,10 @@ opjit_status opjit_onnx_affine_grid(onnx_import *m, onnx_call *c)
     const bool corners = opjit_onnx_int(m, c, "align_corners", 0) != 0;
     opjit_graph *const g = m->graph;
     if ((axes != 2 && axes != 3) || theta->rank != 3 || theta->dims[1] != axes || theta->dims[2] != axes + 1)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u sizes, and theta of %u dimensions", count,
-                                 theta->rank);
+        return opjit_onnx_refuse(
+            m, c, OPJIT_INVALID_ARGUMENT,
+            "%u sizes, must be 4 or 5, and theta of %u dimensions, must be {batch, 2, 3} or {batch, 3, 4}", count,
+            theta->rank);
     uint64_t dims[ONNX_RANK] = { theta->dims[0] }, factor[ONNX_RANK] = { theta->dims[0], 1, 1, 1, 1 };
     dims[rank - 1] = factor[rank - 1] = axes;
     opjit_tensor y = { 0, 0 };
@@ -62,7 +64,8 @@ opjit_status opjit_onnx_center_crop_pad(onnx_import *m, onnx_call *c)
             TRY(opjit_onnx_axis(m, c, axes->ints[i], x->rank, &d));
         const int64_t have = (int64_t)x->dims[d], want = said[i];
         if (want < 1 || want > INT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %lld", (long long)want);
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u: %lld, must be 1 to 2^31 - 1", i,
+                                     (long long)want);
         kept[d] = (uint32_t)(want < have ? want : have);
         begin[d] = (uint32_t)((have - kept[d]) / 2);
         before[d] = (uint32_t)((want - kept[d]) / 2);
@@ -86,8 +89,10 @@ opjit_status opjit_onnx_col2im(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_input_ints(m, c, 2, &block, &block_count));
     const onnx_value *const x = c->inputs[0];
     if (x->rank != 3 || count == 0 || count > SPATIAL || count != block_count)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u sizes of the image, %u of a window, %u dimensions",
-                                 count, block_count, x->rank);
+        return opjit_onnx_refuse(
+            m, c, OPJIT_INVALID_ARGUMENT,
+            "%u sizes of the image and %u of the block, must be as many, 1 to 3, of 3 dimensions, not %u", count,
+            block_count, x->rank);
     TRY(opjit_onnx_spatial(m, c, "strides", count, 1, strides));
     TRY(opjit_onnx_spatial(m, c, "dilations", count, 1, dilations));
     TRY(opjit_onnx_spatial(m, c, "pads", 2 * count, 0, pads));
@@ -95,14 +100,16 @@ opjit_status opjit_onnx_col2im(onnx_import *m, onnx_call *c)
     uint64_t window = 1;
     for (uint32_t d = 0; d < count; d++) {
         if (image[d] < 1 || image[d] > INT32_MAX || block[d] < 1 || block[d] > INT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "sizes %lld of the image, %lld of a window",
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                     "size %lld of the image, %lld of the block, must be 1 to 2^31 - 1",
                                      (long long)image[d], (long long)block[d]);
         type.sizes[2 + d] = (uint32_t)image[d];
         sizes[d] = (uint32_t)block[d];
         window = window > x->dims[1] ? window : window * sizes[d];
     }
     if (x->dims[1] % window != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu rows, must be windows of %llu",
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%llu rows, must be a multiple of the block's %llu elements",
                                  (unsigned long long)x->dims[1], (unsigned long long)window);
     type.sizes[0] = (uint32_t)x->dims[0];
     type.sizes[1] = (uint32_t)(x->dims[1] / window);
@@ -127,7 +134,9 @@ opjit_status opjit_onnx_max_roi_pool(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_spatial(m, c, "pooled_shape", 2, 1, sizes));
     const onnx_value *const x = c->inputs[0], *const regions = c->inputs[1];
     if (x->rank != 4 || regions->rank != 2 || regions->dims[1] != 5)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, regions of %u", x->rank, regions->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "%u dimensions, must be 4, regions of %u, must be {regions, 5}", x->rank,
+                                 regions->rank);
     desc.PooledSize.Height = sizes[0];
     desc.PooledSize.Width = sizes[1];
     const uint64_t flat[4] = { 1, 1, regions->dims[0], 5 };

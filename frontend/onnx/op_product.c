@@ -35,7 +35,8 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
     const onnx_value *const x = c->inputs[a], *const y = c->inputs[b];
     uint64_t batch[ONNX_RANK];
     if (x->rank == 0 || y->rank == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a scalar is no matrix");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "inputs 0 and 1 have %u and %u dimensions, must be at least 1", x->rank, y->rank);
     const uint32_t of_x = x->rank < 2 ? 0 : x->rank - 2, of_y = y->rank < 2 ? 0 : y->rank - 2;
     const uint32_t batch_rank = of_x > of_y ? of_x : of_y;
     for (uint32_t d = 0; d < batch_rank; d++) {
@@ -109,7 +110,8 @@ opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
     TRY(read_factors(m, c, 0, 1, &f));
     const int32_t type = c->inputs[0]->type;
     if (!is_float(type) && f.rank > ONNX_RANK - 1)
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "a product of integers of %u dimensions", f.rank);
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions of integers, must be at most %u", f.rank,
+                                 ONNX_RANK - 1);
     const opjit_tensor y =
         is_float(type) ? opjit_graph_matrix_multiply(m->graph, f.a, f.b, 0, 0) : integer_product(m, &f);
     TRY(opjit_onnx_give_as(m, c, 0, y, type, f.rank, f.dims));
@@ -153,8 +155,8 @@ opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
     const onnx_value *const a = c->inputs[0], *const b = c->inputs[1];
     const bool turn_a = opjit_onnx_int(m, c, "transA", 0) != 0, turn_b = opjit_onnx_int(m, c, "transB", 0) != 0;
     if (a->rank != 2 || b->rank != 2 || !is_float(a->type))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u and %u dimensions of %s", a->rank, b->rank,
-                                 opjit_onnx_type_name(a->type).text);
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u and %u dimensions of %s, must be 2 and 2 of floats",
+                                 a->rank, b->rank, opjit_onnx_type_name(a->type).text);
     const DML_GEMM_OPERATOR_DESC desc = { .TransA = turn_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
                                           .TransB = turn_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
                                           .Alpha = opjit_onnx_float(m, c, "alpha", 1),
@@ -326,7 +328,8 @@ opjit_status opjit_onnx_matmul_bits(onnx_import *m, onnx_call *c)
     const int32_t type = a->type;
     if ((bits != 4 && bits != 8) || onnx_input(c, 4) != NULL || k < 1 || n < 1 || block < 2 || block % 2 != 0 ||
         k > INT32_MAX || n > INT32_MAX || block > INT32_MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%lld bits, blocks of %lld, or an order of groups",
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "bits %lld, must be 4 or 8; block_size %lld, must be even; g_idx is not taken",
                                  (long long)bits, (long long)block);
     const uint64_t rows = (uint64_t)n, blocks = ((uint64_t)k + (uint64_t)block - 1) / (uint64_t)block;
     const uint64_t packed[3] = { rows, blocks, (uint64_t)block * (uint64_t)bits / 8 };
@@ -337,8 +340,9 @@ opjit_status opjit_onnx_matmul_bits(onnx_import *m, onnx_call *c)
         opjit_onnx_elements_of(b) != rows * blocks * packed[2] ||
         opjit_onnx_elements_of(c->inputs[2]) != rows * blocks ||
         (zero != NULL && opjit_onnx_elements_of(zero) != rows * (real ? blocks : zero_bytes)))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "its inputs have not the sizes of %lld by %lld numbers",
-                                 (long long)n, (long long)k);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "the inputs' sizes are not those of N = %lld by K = %lld numbers", (long long)n,
+                                 (long long)k);
     opjit_graph *const g = m->graph;
     opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, packed), from;
     t = opjit_onnx_cast(m, bits == 4 ? halves(m, t, packed) : t, ONNX_UINT8, type);

@@ -46,7 +46,8 @@ opjit_status opjit_onnx_qlinear_add(onnx_import *m, onnx_call *c)
     const int32_t type = c->inputs[ZERO]->type;
     const onnx_value *const a = c->inputs[A], *const b = c->inputs[B];
     if (type != ONNX_UINT8 && type != ONNX_INT8)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a zero point of %s", opjit_onnx_type_name(type).text);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the zero point is of %s, must be of uint8 or int8",
+                                 opjit_onnx_type_name(type).text);
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t first = i == 0 ? A : B;
         const opjit_tensor ratio = opjit_graph_divide(g, onnx_tensor_of(m, c, first + 1), onnx_tensor_of(m, c, SCALE));
@@ -255,7 +256,9 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
     const uint32_t first = wire_is(node.op, "Concat") ? 2 : 0;
     const uint32_t count = c->input_count < 2 ? 0 : (c->input_count - 2) / 3;
     if (row == NULL || row->make == NULL || count == 0 || c->input_count != 3 * count + 2)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u inputs are not taken", c->input_count);
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "%u inputs, must be 2 and 3 for each operand, of an operator that opjit has",
+                                 c->input_count);
     onnx_value *const values = ARENA_ARRAY(m->arena, onnx_value, (size_t)count + 1);
     onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)count + 1);
     if (values == NULL || inputs == NULL)

@@ -141,9 +141,10 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_axis(m, c, number, x->rank, &axis));
     if (x->rank < 2 || axis + 1 == x->rank || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 1] > 2)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                                 "the last dimension has 1 or 2 parts, and is not the axis");
+                                 "the last dimension must be 1 (real) or 2 (complex), and another than the axis");
     if (inverse && onesided)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "one side's inverse is not taken");
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "attributes inverse: 1 and onesided: 1 together are not taken");
     const uint32_t last = x->rank - 1;
     const uint64_t parts = x->dims[last];
     int64_t length = (int64_t)x->dims[axis];
@@ -191,8 +192,9 @@ opjit_status opjit_onnx_stft(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a signal that is not of real numbers {batch, samples, 1}");
     if (length < 1 || (uint64_t)length > x->dims[1] ||
         (window != NULL && opjit_onnx_elements_of(window) != (uint64_t)length))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "frames of %lld samples, of %llu", (long long)length,
-                                 (unsigned long long)x->dims[1]);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "frames of %lld samples, must be 1 to %llu and as long as the window",
+                                 (long long)length, (unsigned long long)x->dims[1]);
     const uint64_t frames = 1 + (x->dims[1] - (uint64_t)length) / (uint64_t)step;
     const bool onesided = opjit_onnx_int(m, c, "onesided", 1) != 0;
     const uint64_t to = onesided ? (uint64_t)length / 2 + 1 : (uint64_t)length;

@@ -150,7 +150,8 @@ static opjit_status read_input(onnx_import *m, const onnx_call *c, trees *t)
     t->rows = sizes[0];
     t->columns = sizes[1];
     t->type = c->inputs[0]->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT;
-    return t->rows != 0 ? OPJIT_OK : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "no rows");
+    return t->rows != 0 ? OPJIT_OK
+                        : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input 0 has no rows, must have at least one");
 }
 
 /* Base values, one for each result, are added; *count says how many the node has. */
@@ -159,7 +160,7 @@ static opjit_status add_base(onnx_import *m, const onnx_call *c, const trees *t,
     double *base;
     TRY(opjit_onnx_read_numbers(m, c, "base_values", &base, count));
     if (*count != 0 && *count != t->targets && *count != 1)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u base values of %llu results", *count,
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u base values, must be 0, 1 or %llu", *count,
                                  (unsigned long long)t->targets);
     if (*count != 0)
         *y = opjit_graph_add(m->graph, *y, numbers_of(m, t, *count, 0, base));
@@ -184,7 +185,8 @@ opjit_status opjit_onnx_tree_regressor(onnx_import *m, onnx_call *c)
     while (how <= MAX && !opjit_onnx_text_is(m, c, "aggregate_function", names[how], "SUM"))
         how++;
     if (how > MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute aggregate_function: no such choice");
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                 "attribute aggregate_function is none of AVERAGE, SUM, MIN, MAX");
     TRY(read_input(m, c, &t));
     TRY(check_targets(m, c, &t, (aggregate)how));
     TRY(opjit_onnx_read_trees(m, c, &t, "target"));
@@ -201,7 +203,8 @@ opjit_status opjit_onnx_tree_ensemble(onnx_import *m, onnx_call *c)
     const int64_t how = opjit_onnx_int(m, c, "aggregate_function", SUM);
     trees t = { 0 };
     if (how < AVERAGE || how > MAX || opjit_onnx_int(m, c, "post_transform", 0) != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute aggregate_function: %lld, or a post_transform",
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "attribute aggregate_function: %lld, must be 0 to 3, and post_transform must be 0",
                                  (long long)how);
     TRY(read_input(m, c, &t));
     TRY(check_targets(m, c, &t, (aggregate)how));
@@ -254,7 +257,8 @@ opjit_status opjit_onnx_tree_classifier(onnx_import *m, onnx_call *c)
     t.targets = named ? texts->count : ints == NULL || ints->ints == NULL ? 0 : ints->count;
     if (t.targets < 2 || (named && onnx_wants(c, 0)))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                 named ? "labels that are texts are not taken" : "labels of less than two classes");
+                                 named ? "labels that are texts are not taken"
+                                       : "labels of less than two classes are not taken");
     TRY(opjit_onnx_read_trees(m, c, &t, "class"));
     opjit_tensor y = add_leaves(m, c, &t, SUM);
     TRY(opjit_onnx_status(m));
