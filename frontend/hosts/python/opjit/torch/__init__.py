@@ -53,8 +53,8 @@ def _compiler(threads, level, fixed, strict, modules):
 
 
 def _is_kernels(module, gm, inputs):
-    """Does the module consist of kernels whose results are those of gm, of the same inputs?  Then nothing is an alias or
-    written to, and what AOTAutograd does around a call has nothing to do."""
+    """Does the module consist of kernels whose results are those of gm, of the same inputs?  Then nothing is an alias
+    or written to, and what AOTAutograd does around a call has nothing to do."""
     nodes = list(module.graph.nodes)
     results, wanted = nodes[-1].args[0], next(n for n in gm.graph.nodes if n.op == "output").args[0]
     calls = {n for n in nodes if n.op == "call_function"}

@@ -6,8 +6,8 @@ import opjit
 from opjit import ops
 from opjit._tensor import Tensor
 
-from ._aten import (FLOATS, NAMES, along, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float, name_of,
-                    prims, takes, used, value_of, wide)
+from ._aten import (FLOATS, NAMES, along, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float,
+                    name_of, prims, takes, used, value_of, wide)
 from ._sizes import whole
 
 

@@ -113,11 +113,22 @@ def _rebuilt(gm, units, first):
     return torch.fx.GraphModule(gm, graph)
 
 
+PRODUCTS = {getattr(torch.ops.aten, name).default for name in (
+    "bmm", "mm", "addmm", "_scaled_dot_product_flash_attention_for_cpu")}
+
+
+def _left_of(nodes):
+    """What PyTorch gets of a part that is refused: the products where there are some, as one kernel often can't be for
+    all their sizes; what lies between them gains without them, too.  Else all."""
+    return [n for n in nodes if n.target in PRODUCTS or n.target is operator.getitem and (
+        n.args[0].target in PRODUCTS)] or nodes
+
+
 def _kernels(graph, symbols, threads, level, strict):
-    """The parts with a function and what a call gives it for each.  Parts that are refused are left out, and the rest is
-    tried again; a graph for which this goes on is refused."""
+    """The parts with a function and what a call gives it for each.  Of a part that is refused some is left out, and the
+    rest is tried again; a graph for which this goes on is refused."""
     left, placeholders = set(), [n for n in graph.nodes if n.op == "placeholder"]
-    for _ in range(4):
+    for _ in range(5):
         parts, functions, inputs = Parts(graph, left), [], []
         refused = len(left)
         for k in range(len(parts.wanted)):
@@ -132,7 +143,7 @@ def _kernels(graph, symbols, threads, level, strict):
                     raise Unknown(str(reason)) from reason
                 log.debug("a part of %d nodes is left: %s", len(nodes), reason)
                 counters["refused"] += 1
-                left.update(nodes)
+                left.update(_left_of(nodes))
         if len(left) == refused:
             return parts, functions, inputs
     raise Refused("too many parts have no kernel")
