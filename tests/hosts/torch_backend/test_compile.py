@@ -79,11 +79,11 @@ class Inference(Case):
         self.whole(lambda s, m: alibi(s, m).softmax(-1), torch.randn(4, N, N), torch.rand(4))
 
     def test_padding_mask(self):
-        """A mask of the input goes where it is read, behind a product that PyTorch computes."""
+        """A mask of the input goes where it is read, behind a product."""
         def f(a, b, keep):
             keep = keep[:, None, :]
             return torch.where(keep, torch.einsum("bik,bjk->bij", a, b), -float("inf")).softmax(-1)
-        a, b = torch.randn(2, 8, 5), torch.randn(2, 8, 5)  # of few rows: not taken
+        a, b = torch.randn(2, 8, 5), torch.randn(2, 8, 5)
         with torch.no_grad():
             self.same(compiled(f)(a, b, torch.arange(8)[None] < torch.tensor([[5], [8]])),
                       f(a, b, torch.arange(8)[None] < torch.tensor([[5], [8]])))

@@ -6,8 +6,8 @@ import opjit
 from opjit import ops
 from opjit._tensor import Tensor
 
-from ._aten import (FLOATS, NAMES, along, aten, cast, dims, dtype_at, elements, gives_float, has_no_bool, is_float,
-                    name_of, prims, takes, used, value_of, wide)
+from ._aten import (FLOATS, NAMES, along, aten, cast, dims, dtype_at, gives_float, has_no_bool, is_float, name_of,
+                    prims, takes, used, value_of, wide)
 from ._sizes import whole
 
 
@@ -261,21 +261,17 @@ def _log_softmax_backward(n, grad, y, axis, dtype):
 
 
 # --- products ---------------------------------------------------------------------------------------------------------
-ROWS, PRODUCTS = 16, 1 << 16  # with fewer of both the call takes longer than what is saved
+def _is_wide(n):
+    """Halves are summed in another type by PyTorch."""
+    return is_float(n) and value_of(n).dtype is not torch.float16
 
 
-def _is_large(n):
-    x = value_of(n.args[1] if n.target is aten.addmm.default else n.args[0])
-    return is_float(n) and value_of(n).dtype is not torch.float16 and (
-        whole(x.shape[-2]) >= ROWS or elements(value_of(n)) * whole(x.shape[-1]) >= PRODUCTS)
-
-
-@takes(aten.mm.default, aten.bmm.default, when=_is_large)
+@takes(aten.mm.default, aten.bmm.default, when=_is_wide)
 def _mm(n, a, b):
     return opjit.matmul(a, b)
 
 
-@takes(aten.addmm.default, when=_is_large)
+@takes(aten.addmm.default, when=_is_wide)
 def _addmm(n, c, a, b, beta=1, alpha=1):
     y = opjit.matmul(a, b)
     y = y if alpha == 1 else y * float(alpha)
