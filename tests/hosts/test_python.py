@@ -708,6 +708,14 @@ class Models(unittest.TestCase):
             self.assertEqual(caught.exception.status, status)
         with self.assertRaises(opjit.Error):
             opjit.compile(RELU, dims={"m": 3})
+        for size, line in (("n", 'dimension "n" is not known: give its size'),
+                           ("", "size 0 is not known: give the input's sizes")):
+            data = model([("Relu", ["x"], ["y"])], [port("x", FLOAT, size, 3)], [port("y", FLOAT, size, 3)])
+            with self.assertRaises(opjit.Error) as caught:
+                opjit.compile(data)
+            self.assertEqual(str(caught.exception),
+                             f'input "x": {line}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}')
+            self.assertEqual(caught.exception.status, "UNSUPPORTED")
         g = opjit.Graph()
         with self.assertRaisesRegex(TypeError, "are for models"):
             opjit.compile(g.input((1,)) + 1, dims={"n": 1})

@@ -43,8 +43,13 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
         known = {name: size for name, size in (dims or {}).items() if name not in ranges}
 
         def read(*sizes):
-            return _opjit.Graph(what, dims={**known, **dict(zip(ranges, sizes))}, shapes=dict(shapes or {}),
-                                values=constants)
+            try:
+                return _opjit.Graph(what, dims={**known, **dict(zip(ranges, sizes))}, shapes=dict(shapes or {}),
+                                    values=constants)
+            except Error as error:
+                if "is not known: give" in str(error):  # how sizes are given here
+                    error.args = (f'{error}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}',)
+                raise
         if ranges:
             return _opjit.compile_dynamic(read, _rows(ranges), level, interpret, threads, True)
         return read().compile(level, interpret, threads)
