@@ -81,6 +81,14 @@ class Pointwise(Case):
         for f in (torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor, torch.add, torch.mul):
             self.over(f, 2, dtypes=(torch.bool,))
 
+    def test_windows(self):
+        """Two comparisons at once, and others."""
+        x = torch.randn(9, 9)
+        for f in (lambda x, c, q: (c <= q) & (c > q - 3), lambda x, c, q: (c == q) & (q != 4) & (c >= 2),
+                  lambda x, c, q: (c < q) | (c > q + 2) & (x > 0), lambda x, c, q: (x > 0) & (x < 0.5),
+                  lambda x, c, q: (c <= q) & torch.ones(9, 9, dtype=torch.bool).triu(-2)):
+            self.check(lambda x: torch.where(f(x, torch.arange(9)[None, :], torch.arange(9)[:, None]), x, -1.5), x)
+
     def test_numbers(self):
         for f in (lambda x: x + 2, lambda x: x * 3 - 1, lambda x: 2 - x, lambda x: x / 4, lambda x: x > 0.5,
                   lambda x: torch.add(x, x, alpha=2), lambda x: torch.sub(x, x, alpha=3), lambda x: aten.rsub(x, 2.0),

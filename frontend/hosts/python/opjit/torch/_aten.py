@@ -353,9 +353,16 @@ _of_bools(opjit.logical_and, aten.logical_and.default)
 _of_bools(opjit.logical_or, aten.logical_or.default)
 _of_bools(opjit.logical_xor, aten.logical_xor.default)
 _of_bools(opjit.logical_not, aten.bitwise_not.default, when=_all_bools)
-_of_bools(opjit.logical_and, aten.bitwise_and.Tensor, when=_all_bools)
 _of_bools(opjit.logical_or, aten.bitwise_or.Tensor, when=_all_bools)
 _of_bools(opjit.logical_xor, aten.bitwise_xor.Tensor, when=_all_bools)
+COMPARISONS = {getattr(getattr(aten, name), kind) for name in ("eq", "ne", "lt", "gt", "le", "ge")
+               for kind in ("Tensor", "Scalar")}
+
+
+@takes(aten.bitwise_and.Tensor, when=_all_bools, light=True, free=True)
+def _bitwise_and(n, a, b):
+    """Of two comparisons by their bits, which need not be compared with 0; other masks may become bounds of loops."""
+    return a & b if all(i.target in COMPARISONS for i in n.args) else opjit.logical_and(a, b)
 
 
 # --- that choose ------------------------------------------------------------------------------------------------------
