@@ -6,7 +6,8 @@
  *
  *     sum ab - q sum a - p (sum b - K q)
  *
- * Padding is a byte that is p.  The windows' words are unsigned, those of the rows signed; bytes of the other kind are
+ * Padding is a byte that is p.  Where there are fewer than four channels, as in images, the bytes behind them are 0 in
+ * both words, and so in no sum.  The windows' words are unsigned, those of the rows signed; bytes of the other kind are
  * moved by 128, and their zero point with them.  A stage before packs the words of the rows and makes their sums (two
  * stages, where they are constants: both are kept); those of windows are made where taps are put side by side. */
 #include "ir/passes/contraction_window.h"
@@ -15,6 +16,12 @@
 
 enum { BYTES = 4, ONES = 0x01010101 };
 #define TOP_BITS UINT32_C(0x80808080)
+
+/* Those bits that are of bytes of a word. */
+static ir_ref bits_in_word(window *w, uint32_t bits)
+{
+    return opjit_ir_const(w->c.f, IR_I32, bits & (UINT32_MAX >> 8 * (BYTES - w->in_word)));
+}
 
 /* --- factors ------------------------------------------------------------------------------------------------------ */
 
@@ -95,12 +102,14 @@ static bool has_words(const window *w)
 bool opjit_ir_window_is_bytes(window *w)
 {
     window_digit *top = &w->digits[0];
-    if (w->c.def.type != IR_I32 || w->c.def.block == 1 || w->gathers || top->axis >= 0 || top->size % BYTES != 0 ||
-        w->rows < 0 || !is_bytes(w, w->factor) || !is_bytes(w, 1 - w->factor) || !has_words(w))
+    if (w->c.def.type != IR_I32 || w->c.def.block == 1 || w->gathers || top->axis >= 0 ||
+        (top->size % BYTES != 0 && top->size > BYTES) || w->rows < 0 || !is_bytes(w, w->factor) ||
+        !is_bytes(w, 1 - w->factor) || !has_words(w))
         return false;
+    w->in_word = top->size < BYTES ? top->size : BYTES;
     w->bytes = w->c.length;
-    w->c.length /= BYTES;
-    top->size /= BYTES;
+    w->c.length /= w->in_word;
+    top->size /= w->in_word;
     return true;
 }
 
@@ -137,8 +146,8 @@ ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir
     if (!find_byte(f, w->values[factor], &b))
         return 0;
     memcpy(own, digits, w->digit_count * sizeof own[0]);
-    for (int64_t i = 0; i < BYTES; i++) {
-        own[0] = contract_plus(&w->c, contract_times(&w->c, digits[0], BYTES), opjit_ir_index(f, i));
+    for (int64_t i = 0; i < w->in_word; i++) {
+        own[0] = contract_plus(&w->c, contract_times(&w->c, digits[0], w->in_word), opjit_ir_index(f, i));
         ir_ref byte = opjit_ir_window_made(w, b.load, own, row, at);
         byte = ir_at(f, b.load)->type == IR_U8 ? byte : ir_make1(f, IR_BITS, IR_U8, byte);
         byte = ir_make1(f, IR_CAST, IR_I32, byte);
@@ -152,11 +161,11 @@ ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir
             padding = ir_make2(f, IR_MUL, IR_I32,
                                ir_make2(f, IR_AND, IR_I32, opjit_ir_window_made(w, b.zero, own, row, at),
                                         opjit_ir_const(f, IR_I32, 255)),
-                               opjit_ir_const(f, IR_I32, ONES));
+                               bits_in_word(w, ONES));
         word = ir_make3(f, IR_SELECT, IR_NONE, inside, word, padding);
     }
     return w->moved[factor == w->factor]
-               ? ir_make2(f, IR_XOR, IR_I32, word, opjit_ir_const(f, IR_I32, TOP_BITS)) : word;
+               ? ir_make2(f, IR_XOR, IR_I32, word, bits_in_word(w, TOP_BITS)) : word;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
