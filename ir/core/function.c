@@ -54,7 +54,7 @@ static const char *copy_text(ir_func *f, const char *text)
 /* Copies count elements into the arena of f, with room for capacity. */
 static void *copy_array(ir_func *f, const void *from, uint32_t count, uint32_t capacity, size_t size)
 {
-    void *copy = opjit_rt_arena_allocate(&f->arena, capacity, size);
+    void *copy = opjit_rt_arena_reserve(&f->arena, capacity * size);
     if (copy && count > 0)
         memcpy(copy, from, count * size);
     f->failed = f->failed || !copy;
@@ -65,12 +65,8 @@ static void copy_tensor_memory(ir_func *f, ir_tensor *tensor)
 {
     tensor->name = copy_text(f, tensor->name);
     if (tensor->data && tensor->bytes <= SIZE_MAX) {
-        void *data = opjit_rt_arena_allocate(&f->arena, (size_t)tensor->bytes, 1);
-        if (data)
-            memcpy(data, tensor->data, (size_t)tensor->bytes);
-        else
-            f->failed = true;
-        tensor->data = data;
+        tensor->data = opjit_rt_arena_copy(&f->arena, tensor->data, (size_t)tensor->bytes, 1);
+        f->failed = f->failed || tensor->data == NULL;
     }
 }
 
@@ -116,7 +112,7 @@ static bool reserve(ir_func *f, void **array, uint32_t count, uint32_t *capacity
     uint64_t wanted = (uint64_t)*capacity * 2;
     while (wanted < (uint64_t)count + more)
         wanted *= 2;
-    void *grown = wanted > IR_LIMIT_NODES ? NULL : opjit_rt_arena_allocate(&f->arena, (size_t)wanted, size);
+    void *grown = wanted > IR_LIMIT_NODES ? NULL : opjit_rt_arena_reserve(&f->arena, (size_t)wanted * size);
     if (!grown) {
         f->failed = true;
         return false;

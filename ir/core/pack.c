@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+/* For what the next pass adds, so that the arrays need not grow for it. */
+static uint32_t with_room(uint64_t count)
+{
+    return (uint32_t)(count < IR_LIMIT_NODES / 2 ? count + count / 4 : count);
+}
+
 /* What each stage reaches; a node that several stages reach counts in each.  NULL: no memory, or too many nodes. */
 static ir_reach *find_all(ir_func *f, ir_func *out)
 {
@@ -23,8 +29,8 @@ static ir_reach *find_all(ir_func *f, ir_func *out)
     }
     if (f->failed || nodes > IR_LIMIT_NODES || operands > IR_LIMIT_NODES)
         return NULL;
-    out->node_capacity = (uint32_t)nodes;
-    out->operand_capacity = operands > 0 ? (uint32_t)operands : 1;
+    out->node_capacity = with_room(nodes);
+    out->operand_capacity = with_room(operands + 1);
     return all;
 }
 
@@ -76,6 +82,7 @@ opjit_status opjit_ir_pack(ir_func *f, opjit_error *error)
     for (uint32_t i = 0; i + 1 < packed.section_count; i++)
         packed.nodes[packed.sections[i].stage].next = packed.sections[i + 1].stage;
     packed.body = packed.sections[0].stage;
+    packed.packed = packed.node_count;
     opjit_ir_free(f);
     *f = packed;
     return OPJIT_OK;

@@ -314,7 +314,7 @@ const ir_step_info opjit_ir_steps[IR_STEP_COUNT] = {
 #undef IR_STEP
 };
 
-enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so that unused nodes don't accumulate */
+enum { MANY_NODES = 4096 }; /* of a function that is packed between passes, so that unused nodes don't accumulate */
 
 static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass,
                            opjit_error *error)
@@ -354,8 +354,8 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase la
             return status;
         }
         f->phase = pass->leaves;
-        if (f->phase >= IR_PLACED && f->node_count > MANY_NODES)
-            TRY(opjit_ir_pack(f, error));
+        if (f->phase >= IR_PLACED && f->node_count > MANY_NODES && f->node_count / 2 >= f->packed)
+            TRY(opjit_ir_pack(f, error)); /* most passes after the first one leave few of them */
         TRY(verify(f, env, "after", pass->name, error));
         if (env->trace != NULL)
             env->trace(env->user, pass->name, f);
