@@ -14,36 +14,11 @@ static int64_t max64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* --- saturating arithmetic: an end that is at the end of int64 stays there ---------------------------------------- */
-
-static bool is_end(int64_t x)
-{
-    return x == INT64_MIN || x == INT64_MAX;
-}
-
-static int64_t saturating_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (is_end(a))
-        return a;
-    if (is_end(b))
-        return b;
-    return checked_addi(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
-}
+/* --- saturating arithmetic ---------------------------------------------------------------------------------------- */
 
 static int64_t saturating_neg(int64_t a)
 {
     return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a;
-}
-
-static int64_t saturating_mul(int64_t a, int64_t k)
-{
-    int64_t product;
-    if (k == 0)
-        return 0;
-    if (!is_end(a) && checked_muli(a, k, &product))
-        return product;
-    return (a < 0) == (k < 0) ? INT64_MAX : INT64_MIN;
 }
 
 static int64_t floor_div(int64_t a, int64_t k)
@@ -51,7 +26,7 @@ static int64_t floor_div(int64_t a, int64_t k)
     return is_end(a) ? a : a / k - (a % k < 0);
 }
 
-ir_interval opjit_ir_interval_add(ir_interval a, ir_interval b)
+static ir_interval interval_add(ir_interval a, ir_interval b)
 {
     return (ir_interval){ saturating_add(a.lo, b.lo), saturating_add(a.hi, b.hi) };
 }
@@ -61,7 +36,7 @@ static ir_interval interval_neg(ir_interval a)
     return (ir_interval){ saturating_neg(a.hi), saturating_neg(a.lo) };
 }
 
-ir_interval opjit_ir_interval_mul(ir_interval a, int64_t k)
+static ir_interval interval_mul(ir_interval a, int64_t k)
 {
     const int64_t x = saturating_mul(a.lo, k), y = saturating_mul(a.hi, k);
     return (ir_interval){ min64(x, y), max64(x, y) };
@@ -69,7 +44,7 @@ ir_interval opjit_ir_interval_mul(ir_interval a, int64_t k)
 
 static ir_interval product_interval(ir_interval a, ir_interval b)
 {
-    const ir_interval x = opjit_ir_interval_mul(a, b.lo), y = opjit_ir_interval_mul(a, b.hi);
+    const ir_interval x = interval_mul(a, b.lo), y = interval_mul(a, b.hi);
     return (ir_interval){ min64(x.lo, y.lo), max64(x.hi, y.hi) };
 }
 
@@ -150,7 +125,7 @@ static ir_interval plus_interval(interval_walk *w, ir_ref expr, ir_interval a, i
 {
     const ir_func *f = w->f;
     const ir_ref down = ir_operand(f, expr, 0);
-    ir_interval sum = opjit_ir_interval_add(a, b);
+    ir_interval sum = interval_add(a, b);
     if (ir_at(f, down)->op != IR_DOWN || ir_at(f, ir_operand(f, down, 0))->op != IR_ISUB ||
         !opjit_ir_same(f, ir_operand(f, ir_operand(f, down, 0), 1), ir_operand(f, expr, 1)))
         return sum;
@@ -176,8 +151,8 @@ static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
                                     : (ir_interval){ a.lo / b.hi, is_end(a.hi) ? a.hi : a.hi / b.lo };
     case IR_IREST: return b.lo < 1 ? everything : (ir_interval){ 0, saturating_add(b.hi, -1) };
     case IR_IADD: return plus_interval(w, expr, a, b);
-    case IR_ISUB: return opjit_ir_interval_add(a, interval_neg(b));
-    case IR_IMUL: return opjit_ir_interval_mul(a, k);
+    case IR_ISUB: return interval_add(a, interval_neg(b));
+    case IR_IMUL: return interval_mul(a, k);
     case IR_IDIV: return (ir_interval){ floor_div(a.lo, k), floor_div(a.hi, k) };
     case IR_IMOD: return interval_mod(a, k);
     case IR_IMIN: return (ir_interval){ min64(a.lo, b.lo), min64(a.hi, b.hi) };
@@ -243,7 +218,8 @@ ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)
 {
     if (ir_is_index_const(f, index_expr)) /* the common case, without the table */
         return (ir_interval){ ir_index_value(f, index_expr), ir_index_value(f, index_expr) };
-    interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
+    interval_walk w;
+    interval_walk_begin(&w, f);
     return opjit_ir_walk_interval(&w, index_expr);
 }
 

@@ -6,6 +6,8 @@
 #include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
+#include <string.h>
+
 /* Walks remember a few nodes and count their steps, so that shared nodes can't make them exponential. */
 enum { INTERVAL_SLOTS = 64, INTERVAL_BUDGET = 20000 };
 
@@ -16,14 +18,46 @@ typedef struct interval_walk {
     ir_interval interval[INTERVAL_SLOTS];
 } interval_walk;
 
+/* A walk that remembers nothing yet.  Proofs begin thousands of them, so what it has no nodes for stays unset. */
+static inline void interval_walk_begin(interval_walk *w, const ir_func *f)
+{
+    w->f = f;
+    w->budget = INTERVAL_BUDGET;
+    memset(w->node, 0, sizeof w->node);
+}
+
 static inline bool interval_is_empty(ir_interval x)
 {
     return x.lo > x.hi;
 }
 
-/* Saturating: an end that is at the end of int64 stays there. */
-ir_interval opjit_ir_interval_add(ir_interval a, ir_interval b);
-ir_interval opjit_ir_interval_mul(ir_interval a, int64_t k);
+/* --- saturating arithmetic: an end that is at the end of int64 stays there ---------------------------------------- */
+
+static inline bool is_end(int64_t x)
+{
+    return x == INT64_MIN || x == INT64_MAX;
+}
+
+static inline int64_t saturating_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (is_end(a))
+        return a;
+    if (is_end(b))
+        return b;
+    return checked_addi(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static inline int64_t saturating_mul(int64_t a, int64_t k)
+{
+    int64_t product;
+    if (k == 0)
+        return 0;
+    if (!is_end(a) && checked_muli(a, k, &product))
+        return product;
+    return (a < 0) == (k < 0) ? INT64_MAX : INT64_MIN;
+}
+
 ir_interval opjit_ir_walk_interval(interval_walk *w, ir_ref expr);
 int opjit_ir_walk_decide(interval_walk *w, ir_ref expr); /* prove.c */
 

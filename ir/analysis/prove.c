@@ -16,7 +16,8 @@ typedef struct failure {
 typedef struct proof {
     interval_walk *w;
     uint32_t budget;
-    failure failed[2 * SUMS]; /* by hash */
+    bool has_failed;
+    failure failed[2 * SUMS]; /* by hash; unset until has_failed: most proofs need one sum */
 } proof;
 
 static uint64_t hash_of(const ir_affine *s, uint32_t depth)
@@ -30,21 +31,27 @@ static uint64_t hash_of(const ir_affine *s, uint32_t depth)
 static failure *failure_of(proof *p, uint64_t hash)
 {
     uint32_t i = (uint32_t)(hash >> 32) % (2 * SUMS);
+    if (!p->has_failed)
+        memset(p->failed, 0, sizeof p->failed);
+    p->has_failed = true;
     while (p->failed[i].hash != 0 && p->failed[i].hash != hash)
         i = (i + 1) % (2 * SUMS);
     return &p->failed[i];
 }
 
+/* The ends by themselves: as a pair, each addition would wait until the one before it is in memory. */
 static ir_interval sum_interval(interval_walk *w, const ir_affine *s)
 {
-    ir_interval total = { s->constant, s->constant };
+    int64_t lo = s->constant, hi = s->constant;
     for (uint32_t i = 0; i < s->count; i++) {
+        const int64_t factor = s->factors[i];
         const ir_interval x = opjit_ir_walk_interval(w, s->atoms[i]);
         if (interval_is_empty(x))
             return x;
-        total = opjit_ir_interval_add(total, opjit_ir_interval_mul(x, s->factors[i]));
+        lo = saturating_add(lo, saturating_mul(factor < 0 ? x.hi : x.lo, factor));
+        hi = saturating_add(hi, saturating_mul(factor < 0 ? x.lo : x.hi, factor));
     }
-    return total;
+    return (ir_interval){ lo, hi };
 }
 
 static bool prove(proof *p, const ir_affine *s, uint32_t depth);
@@ -120,13 +127,17 @@ static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
     if (!opjit_ir_affine_add_values(w->f, &s, a, 1) || !opjit_ir_affine_add_values(w->f, &s, b, -1) ||
         slack == INT64_MIN || !checked_subi(s.constant, slack, &s.constant))
         return false;
-    proof p = { .w = w, .budget = SUMS };
+    proof p;
+    p.w = w;
+    p.budget = SUMS;
+    p.has_failed = false;
     return prove(&p, &s, DEPTH);
 }
 
 bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
 {
-    interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
+    interval_walk w;
+    interval_walk_begin(&w, f);
     return (slack >= 0 && opjit_ir_ordered(f, a, b)) || walk_proves_le(&w, a, b, slack);
 }
 
@@ -192,6 +203,7 @@ int opjit_ir_walk_decide(interval_walk *w, ir_ref expr)
 
 int opjit_ir_decide(const ir_func *f, ir_ref bool_expr)
 {
-    interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
+    interval_walk w;
+    interval_walk_begin(&w, f);
     return opjit_ir_walk_decide(&w, bool_expr);
 }

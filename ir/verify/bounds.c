@@ -414,9 +414,8 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
 }
 
 /* A boxed yield stores offset + i * step for i below the size. */
-static opjit_status check_box(bounds *b, ir_ref yield)
+static opjit_status check_box(verifier *v, ir_ref yield)
 {
-    verifier *v = b->v;
     ir_func *f = v->f;
     const ir_tensor t = f->tensors[ir_at(f, yield)->ref];
     for (uint32_t d = 0; d < t.rank; d++) {
@@ -449,16 +448,35 @@ static void assume_loops(bounds *b)
     learn(b);
 }
 
+/* Whether intervals alone say that each load below expr is inside of its tensor. */
+static bool is_plain(verifier *v, ir_ref expr)
+{
+    const ir_node *node = ir_at(v->f, expr);
+    if (!v->loads[expr] || v->walked[expr] == v->walk)
+        return true;
+    v->walked[expr] = v->walk;
+    bool plain = node->op != IR_LOAD || opjit_ir_in_bounds(v->f, expr);
+    for (uint32_t i = 0; i < node->count && plain; i++)
+        plain = is_plain(v, ir_operand(v->f, expr, i));
+    return plain;
+}
+
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement)
 {
+    const ir_node node = *ir_at(v->f, statement);
+    bool plain = node.op != IR_STORE || opjit_ir_in_bounds(v->f, statement);
+    v->walk++;
+    for (uint32_t i = 0; i < node.count && plain; i++)
+        plain = is_plain(v, ir_operand(v->f, statement, i));
+    if (plain) /* as nearly all are: what loops and selects say would not be asked */
+        return node.op == IR_YIELD && node.imm ? check_box(v, statement) : OPJIT_OK;
     bounds b = { .v = v };
     v->walk++;
     assume_loops(&b);
     b.base = b.known.changes;
-    const ir_node node = *ir_at(v->f, statement);
     for (uint32_t i = 0; i < node.count; i++)
         TRY(check_loads(&b, ir_operand(v->f, statement, i)));
     if (node.op == IR_STORE)
         TRY(check_coordinates(&b, statement, 1));
-    return node.op == IR_YIELD && node.imm ? check_box(&b, statement) : OPJIT_OK;
+    return node.op == IR_YIELD && node.imm ? check_box(v, statement) : OPJIT_OK;
 }
