@@ -60,5 +60,6 @@ static inline int64_t saturating_mul(int64_t a, int64_t k)
 
 ir_interval opjit_ir_walk_interval(interval_walk *w, ir_ref expr);
 int opjit_ir_walk_decide(interval_walk *w, ir_ref expr); /* prove.c */
+bool opjit_ir_is_above(const ir_func *f, const ir_affine *sum); /* counter.c: above 0 at a point that was found */
 
 #endif

@@ -107,6 +107,8 @@ static bool prove(proof *p, const ir_affine *s, uint32_t depth)
         p->budget--;
         return false;
     }
+    if (depth == DEPTH && opjit_ir_is_above(p->w->f, s))
+        return false;
     const uint64_t hash = hash_of(s, depth);
     const failure *known_failure = failure_of(p, hash);
     if (known_failure->hash != 0) {

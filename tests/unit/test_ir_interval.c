@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/analysis/proof.h"
 #include "ir/passes/pass.h"
 
 enum { VARS = 3, TRIP = 7 };
@@ -176,6 +177,7 @@ typedef struct pair_claim {
     bool has_span, at_most, ordered, proven, has_factor, has_distance, never, is_digit, within;
     uint64_t divisor;
     ir_digit digit;
+    bool *exceeds; /* out: a > b + slack for some values */
 } pair_claim;
 
 static int64_t floor_of(int64_t x, int64_t k)
@@ -195,6 +197,7 @@ static void check_pair(sample *s, void *what)
     ck_assert(!c->at_most || a <= b);
     ck_assert(!c->ordered || a <= b);
     ck_assert(!c->proven || a <= b + c->slack);
+    *c->exceeds = *c->exceeds || a > b + c->slack;
     ck_assert(!c->never || b <= a);
     ck_assert(!c->within || (a >= 0 && a < 40));
     ck_assert(a % (int64_t)c->divisor == 0);
@@ -202,6 +205,17 @@ static void check_pair(sample *s, void *what)
         const int64_t high = floor_of(v, c->digit.divide), k = c->digit.modulo;
         ck_assert_int_eq(a, (k == 0 ? high : high - floor_of(high, k) * k) + c->digit.offset);
     }
+}
+
+/* Whether there is a point at which a <= b + slack is wrong; it has to be one of those that there are. */
+static bool has_counterexample(const ir_func *f, const pair_claim *c)
+{
+    ir_affine sum = { 0 };
+    if (!opjit_ir_affine_add_values(f, &sum, c->a, 1) || !opjit_ir_affine_add_values(f, &sum, c->b, -1) ||
+        !checked_subi(sum.constant, c->slack, &sum.constant) || !opjit_ir_is_above(f, &sum))
+        return false;
+    ck_assert(*c->exceeds);
+    return true;
 }
 
 /* expr = factor * var + something that var does not change. */
@@ -218,12 +232,15 @@ static void check_factor(sample *s, const pair_claim *c)
 
 START_TEST(random_pairs)
 {
-    uint32_t proven = 0, ordered = 0, factors = 0, digits = 0, spans = 0, least = 0;
+    uint32_t proven = 0, ordered = 0, factors = 0, digits = 0, spans = 0, least = 0, wrong = 0, refuted = 0;
     seed = 4711;
     for (int round = 0; round < 3000; round++) {
         sample s;
         start_sample(&s);
-        pair_claim c = { .a = random_expr(&s, 3), .var = s.var[round % VARS], .slack = between(-3, 6) };
+        bool exceeds = false;
+        pair_claim c = {
+            .a = random_expr(&s, 3), .var = s.var[round % VARS], .slack = between(-3, 6), .exceeds = &exceeds
+        };
         c.b = round % 4 != 0 ? random_expr(&s, 2)
                              : ir_expr2(&s.f, IR_IADD, IR_INDEX, c.a, random_expr(&s, 1)); /* near each other */
         if (round % 8 == 1)
@@ -247,6 +264,8 @@ START_TEST(random_pairs)
         c.is_digit = opjit_ir_digit(&s.f, c.a, c.var, &c.digit);
         c.has_factor = opjit_ir_factor(&s.f, c.a, c.var, &c.factor);
         for_all(&s, 0, check_pair, &c);
+        wrong += exceeds;
+        refuted += has_counterexample(&s.f, &c);
         if (c.has_factor)
             check_factor(&s, &c);
         if (c.at_most && c.slack >= 0) /* the dearest prover knows what the cheapest one does */
@@ -265,6 +284,7 @@ START_TEST(random_pairs)
     ck_assert_uint_gt(factors, 100);
     ck_assert_uint_gt(digits, 100);
     ck_assert_uint_gt(least, 500);
+    ck_assert_uint_gt(refuted, wrong / 2);
 }
 END_TEST
 
