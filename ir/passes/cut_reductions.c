@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cut_reductions.c - makes many short reductions of few long ones: the blocks of 4096 that the order prescribes anyway
  * become a definition of their own, whose elements can be computed in parallel, and the reduction becomes a fold of
- * these, one after the other.  The first step of place.  The bits stay the same: a block starts at the identity, as its
+ * these, one after the other.  A step of place.  The bits stay the same: a block starts at the identity, as its
  * accumulator did, and the first one that is folded is unchanged, because no block of a sum is -0.  Not for arg kinds,
  * which would need the index of each block's value. */
 #include "ir/passes/pass.h"

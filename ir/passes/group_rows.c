@@ -99,7 +99,7 @@ static uint32_t find_group(const placer *p, uint32_t first, uint32_t most, place
         const item *x = &p->items[i];
         if (!x->is_root)
             continue;
-        if (x->recurrence != 0 || !joins(p, x->statement, t, &length, &loops, &bytes, &full))
+        if (x->recurrence != 0 || x->is_copy || !joins(p, x->statement, t, &length, &loops, &bytes, &full))
             break;
         out->members[out->count] = (row_member){ .statement = x->statement };
         ends[out->count++] = i + 1;

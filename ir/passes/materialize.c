@@ -296,7 +296,9 @@ static void decide(placer *p, uint32_t number)
     const bool is_def = ir_is_definition(p->f, x->statement);
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
     const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
-    x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || gets_memory(x, above))));
+    const uint32_t tensor = ir_at(p->f, x->statement)->ref;
+    x->is_copy = is_def && tensor >= p->first_copy && tensor < p->copies_end;
+    x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || x->is_copy || gets_memory(x, above))));
     x->is_root = !is_def || x->temp;
     if (x->temp)
         ir_took(p->f, IR_STEP_MATERIALIZE);

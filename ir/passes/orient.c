@@ -2,8 +2,8 @@
 /* orient.c - takes transpositions out of chains of definitions: where all that a definition reads of others lies with
  * its coordinates in another order, and the last one is another, the definition takes that order, and its readers
  * change their coordinates.  It begins at reductions, whose order stays.  So what follows a convolution is computed
- * where that stores its sums, and a chain that transposes forth and back has one order.  The second step of
- * place, for CPUs. */
+ * where that stores its sums, and a chain that transposes forth and back has one order.  A step of place, for
+ * CPUs. */
 #include "ir/passes/pass.h"
 
 enum { RANK = 8, LEAST_RANK = 3 };

@@ -85,9 +85,14 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
     block stages = { 0 };
     if (!is_value_form(f))
         return OPJIT_OK;
-    opjit_ir_cut_reductions(f);
-    if (!p.threads && !f->failed)
+    if (!p.threads)
         opjit_ir_orient(f);
+    p.first_copy = p.copies_end = f->tensor_count;
+    if (!p.threads && !f->failed)
+        opjit_ir_line_up(f);
+    p.copies_end = f->tensor_count;
+    if (!f->failed)
+        opjit_ir_cut_reductions(f);
     if (f->failed)
         return OPJIT_OK;
     TRY(opjit_ir_list_items(&p));

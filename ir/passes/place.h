@@ -33,6 +33,7 @@ typedef struct item {
     bool in_windows;    /* it is read so */
     double again;       /* the most of its sites */
     bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
+    bool is_copy;        /* line_up has made it */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
 
@@ -53,6 +54,7 @@ typedef struct placer {
     uint32_t roots;
     recurrence *recurrences;
     const ir_pass_env *env;
+    uint32_t first_copy, copies_end; /* tensors that line_up has made, which have memory and stages of their own */
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* line_up.c - copies what rows read across memory: where the values that a reduction takes one after the other lie far
+ * apart, and those of another row beside them, or where they are pieces of a tensor with others between them.  The copy
+ * has one row after the other, and is read by whoever reads rows of the tensor so.  It is written by a stage of its
+ * own, which walks through both in the order of their memory.  A step of place, for CPUs. */
+#include "ir/passes/pass.h"
+
+#include <string.h>
+
+enum {
+    LEAST_STEPS = 16, /* of a row that is copied */
+};
+
+typedef struct row_copy {
+    uint32_t tensor;       /* 0: there is none */
+    uint32_t dimension[8]; /* of what is copied, by that of the copy */
+    uint32_t first;        /* dimension of more than one element, */
+    uint32_t digits;       /* and of a row */
+} row_copy;
+
+typedef struct liner {
+    ir_func *f;
+    ir_map map;
+    row_copy *copies; /* by tensor */
+    uint32_t count;   /* tensors before */
+    block list;       /* the function's definitions, rebuilt */
+} liner;
+
+/* What a load has in dimension d: one element, a coordinate of its definition, or a digit of what that reduces. */
+typedef struct place {
+    bool is_digit;
+    uint32_t coordinate;
+    int64_t divide;
+} place;
+
+static bool find_place(const ir_func *f, ir_ref statement, ir_ref load, uint32_t d, place *out)
+{
+    const ir_ref index = ir_operand(f, load, d), k = opjit_ir_reduced(f, statement);
+    const uint64_t size = f->tensors[ir_at(f, load)->ref].sizes[d];
+    ir_digit digit = { 0 };
+    for (uint32_t c = 0; c < f->tensors[ir_at(f, statement)->ref].rank; c++)
+        if (index == opjit_ir_coordinate(f, statement, c)) {
+            *out = (place){ .coordinate = c };
+            return f->tensors[ir_at(f, statement)->ref].sizes[c] == size;
+        }
+    if (k == 0 || !opjit_ir_digit(f, index, k, &digit) || digit.offset != 0)
+        return false;
+    *out = (place){ .is_digit = true, .divide = digit.divide };
+    return digit.modulo == 0 || digit.modulo == (int64_t)size;
+}
+
+/* Whether the load of dimension a comes before that of dimension b in rows: coordinates before digits, in their order,
+ * and high digits before low ones. */
+static bool is_before(const place *a, const place *b)
+{
+    if (a->is_digit != b->is_digit)
+        return b->is_digit;
+    return a->is_digit ? a->divide > b->divide : a->coordinate < b->coordinate;
+}
+
+/* The order of rows in which the reduction reads the whole tensor, dimensions of one element first.  false: it reads
+ * something else. */
+static bool find_order(const ir_func *f, ir_ref statement, ir_ref load, row_copy *out)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    place places[8] = { 0 };
+    uint32_t count = 0, seen = 0;
+    int64_t steps = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] == 1)
+            out->dimension[count++] = d;
+    out->first = count;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (t->sizes[d] == 1)
+            continue;
+        if (!find_place(f, statement, load, d, &places[d]) ||
+            (!places[d].is_digit && (seen >> places[d].coordinate & 1)))
+            return false;
+        seen |= places[d].is_digit ? 0 : 1u << places[d].coordinate;
+        uint32_t at = count++;
+        for (; at > out->first && is_before(&places[d], &places[out->dimension[at - 1]]); at--)
+            out->dimension[at] = out->dimension[at - 1];
+        out->dimension[at] = d;
+    }
+    out->digits = count;
+    while (out->digits > out->first && places[out->dimension[out->digits - 1]].is_digit) {
+        const uint32_t d = out->dimension[--out->digits];
+        if (places[d].divide != steps)
+            return false; /* the digits are not all of the number */
+        steps *= (int64_t)t->sizes[d];
+    }
+    return out->digits < count && steps == ir_index_value(f, ir_operand(f, statement, ir_at(f, statement)->count - 1));
+}
+
+/* Whether rows in this order lie across memory, or in pieces. */
+static bool lies_across(const ir_tensor *t, const row_copy *x)
+{
+    const uint64_t last = t->strides[x->dimension[t->rank - 1]];
+    bool across = false;
+    if (x->digits == x->first)
+        return false; /* one row */
+    for (uint32_t i = x->digits; i + 1 < t->rank; i++) {
+        const uint32_t low = x->dimension[i + 1];
+        across = across || t->strides[x->dimension[i]] != t->strides[low] * t->sizes[low];
+    }
+    for (uint32_t i = x->first; i < t->rank; i++) {
+        if (t->strides[x->dimension[i]] == 0)
+            return false; /* elements that are several rows' */
+        across = across || t->strides[x->dimension[i]] < last;
+    }
+    return across;
+}
+
+static bool is_row_reduction(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    return n->op == IR_DEF && n->kind != 0 && n->kind != IR_DOT && n->imm != 1 &&
+           !ir_is_of_recurrence(&f->tensors[n->ref]) && !opjit_ir_is_counted(f, statement) &&
+           opjit_ir_scanned(f, statement) < 0 &&
+           ir_index_value(f, ir_operand(f, statement, n->count - 1)) >= LEAST_STEPS;
+}
+
+static bool is_elementwise(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    return (n->op == IR_DEF || n->op == IR_YIELD) && n->kind == 0 && !ir_is_of_recurrence(&f->tensors[n->ref]);
+}
+
+/* Whether the statement, no reduction, reads neighbours of the copy where those of the tensor lie apart. */
+static bool reads_row(const ir_func *f, ir_ref statement, ir_ref load, const row_copy *x)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
+    const uint32_t fast = x->dimension[t->rank - 1];
+    uint32_t last = own->rank;
+    while (last > 0 && own->sizes[last - 1] == 1)
+        last--;
+    return last > 0 && t->strides[fast] > 1 && ir_operand(f, load, fast) == opjit_ir_coordinate(f, statement, last - 1);
+}
+
+static void make_copy(liner *l, uint32_t tensor, row_copy *x)
+{
+    ir_func *f = l->f;
+    ir_tensor t = { .role = IR_VALUE, .type = f->tensors[tensor].type, .rank = f->tensors[tensor].rank, .align = 64 };
+    t.bytes = opjit_ir_type_size(t.type);
+    for (uint32_t d = 0; d < t.rank; d++) {
+        t.sizes[d] = f->tensors[tensor].sizes[x->dimension[d]];
+        t.bytes *= t.sizes[d];
+    }
+    opjit_ir_dense_strides(&t);
+    x->tensor = opjit_ir_tensor(f, &t);
+    const ir_ref def = opjit_ir_def(f, x->tensor);
+    ir_ref at[8] = { 0 };
+    for (uint32_t d = 0; d < t.rank; d++)
+        at[x->dimension[d]] = opjit_ir_coordinate(f, def, d);
+    opjit_ir_set_value(f, def, opjit_ir_load(f, tensor, at));
+    opjit_ir_block_add(f, &l->list, def);
+    ir_took(f, IR_STEP_LINE_UP);
+}
+
+/* Reads the copy in place of the tensor, of which the load is. */
+static void map_load(liner *l, ir_ref load, const row_copy *x)
+{
+    ir_ref at[8] = { 0 };
+    for (uint32_t d = 0; d < ir_at(l->f, load)->count; d++)
+        at[d] = ir_operand(l->f, load, x->dimension[d]);
+    ir_map_set(l->f, &l->map, load, opjit_ir_load(l->f, x->tensor, at));
+}
+
+static bool equal_orders(const row_copy *a, const row_copy *b, uint32_t rank)
+{
+    return memcmp(a->dimension, b->dimension, rank * sizeof *a->dimension) == 0;
+}
+
+static void line_up(liner *l, ir_ref statement)
+{
+    ir_func *f = l->f;
+    const bool reduces = is_row_reduction(f, statement);
+    if (!reduces && !is_elementwise(f, statement))
+        return;
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, statement, 0));
+    for (uint32_t k = 0; k < seen.count && !f->failed; k++) {
+        const ir_ref load = seen.nodes[k];
+        const uint32_t tensor = ir_at(f, load)->ref;
+        row_copy x = { 0 };
+        if (ir_at(f, load)->op != IR_LOAD || tensor >= l->count)
+            continue;
+        row_copy *const known = &l->copies[tensor];
+        if (!reduces) {
+            if (known->tensor != 0 && reads_row(f, statement, load, known))
+                map_load(l, load, known);
+            continue;
+        }
+        if (!find_order(f, statement, load, &x) || !lies_across(&f->tensors[tensor], &x))
+            continue;
+        if (known->tensor == 0) {
+            make_copy(l, tensor, &x);
+            *known = x;
+        }
+        if (equal_orders(known, &x, f->tensors[tensor].rank))
+            map_load(l, load, known);
+    }
+}
+
+void opjit_ir_line_up(ir_func *f)
+{
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    liner l = { .f = f, .count = f->tensor_count };
+    ir_ref next;
+    l.copies = ARENA_ARRAY(&f->scratch, row_copy, l.count);
+    if (l.copies == NULL) {
+        f->failed = true;
+        return;
+    }
+    for (ir_ref s = f->body; s != 0; s = next) {
+        next = ir_at(f, s)->next;
+        line_up(&l, s);
+        opjit_ir_block_add(f, &l.list, s);
+    }
+    f->body = l.list.first;
+    if (f->steps[IR_STEP_LINE_UP] > 0 && !f->failed)
+        opjit_ir_remake_operands(f, &l.map, f->body);
+    opjit_rt_arena_rewind(&f->scratch, mark);
+}
