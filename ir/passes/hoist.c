@@ -41,13 +41,75 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
     return !f->failed;
 }
 
-/* These values load nothing, so they may be computed where the loop would not. */
+/* --- places from data --------------------------------------------------------------------------------------------- */
+
+/* Whether the load is of the same element in every iteration, which it may read where the loop would not, and which no
+ * store changes. */
+static bool is_fixed(const ir_func *f, const loop_body *b, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    const uint32_t root = opjit_ir_root(f, ir_at(f, load)->ref);
+    const ir_role role = f->tensors[root].role;
+    if ((role != IR_IN && role != IR_CONSTANT) || !opjit_ir_in_bounds(f, load))
+        return false;
+    for (uint32_t i = 1; i < f->tensor_count; i++)
+        if (f->tensors[i].role == IR_OUT && f->tensors[i].alias == root)
+            return false;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->strides[d] != 0 && is_variant(b, ir_operand(f, load, d)))
+            return false;
+    return true;
+}
+
+/* The load without the coordinates that move nothing. */
+static ir_ref fixed_load(ir_func *f, ir_ref load)
+{
+    const ir_node n = *ir_at(f, load);
+    ir_ref at[8] = { 0 };
+    for (uint32_t d = 0; d < n.count; d++)
+        at[d] = f->tensors[n.ref].strides[d] == 0 ? opjit_ir_index(f, 0) : ir_operand(f, load, d);
+    return opjit_ir_load(f, n.ref, at);
+}
+
+/* Finds indices out of memory that are the same in every iteration, which are then no variants, and their loads, for
+ * the map.  Returns for each node of the body whether such an index is in it; NULL: there is none. */
+static bool *find_places(ir_func *f, loop_body *b, ir_map *loads)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < b->seen.count && !any; k++)
+        any = ir_at(f, b->seen.nodes[k])->op == IR_TO_INDEX;
+    bool *placed = any ? ARENA_ARRAY(&f->scratch, bool, b->seen.count) : NULL;
+    const uint32_t *places = any ? opjit_ir_reach_places(f, &b->seen) : NULL;
+    f->failed = f->failed || (any && placed == NULL);
+    for (uint32_t k = 0; k < b->seen.count && placed != NULL; k++) { /* operands are older than the node */
+        const ir_ref r = b->seen.nodes[k];
+        const ir_node n = *ir_at(f, r);
+        bool varies = n.op == IR_LOAD;
+        for (uint32_t i = 0; i < n.count && ir_is_pure(f, r); i++) {
+            placed[k] = placed[k] || placed[places[ir_operand(f, r, i)]];
+            varies = varies || b->variant[places[ir_operand(f, r, i)]];
+        }
+        if (placed[k])
+            b->variant[k] = varies;
+        if (n.op != IR_TO_INDEX || ir_at(f, ir_operand(f, r, 0))->op != IR_LOAD ||
+            !is_fixed(f, b, ir_operand(f, r, 0)))
+            continue;
+        placed[k] = true;
+        b->variant[k] = false;
+        ir_map_set(f, loads, ir_operand(f, r, 0), fixed_load(f, ir_operand(f, r, 0)));
+    }
+    return placed;
+}
+
+/* These values load nothing but indices that may be loaded anywhere, so they may be computed where the loop would
+ * not. */
 void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
 {
-    ir_map map = { 0 };
+    ir_map map = { 0 }, loads = { 0 };
     loop_body b;
     if (!opjit_ir_look_at_body(f, loop, &b))
         return;
+    const bool *placed = find_places(f, &b, &loads);
     bool any = false;
     for (uint32_t k = b.seen.count; k-- > 0;) {
         const ir_ref r = b.seen.nodes[k];
@@ -55,11 +117,14 @@ void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
             continue; /* not in the loop, or part of something that moves out as a whole */
         for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
             const ir_ref part = ir_operand(f, r, i);
-            if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX ||
+            const uint32_t place = opjit_ir_reach_place(&b.seen, part);
+            const bool is_place = placed != NULL && placed[place];
+            if (b.variant[place] || ir_at(f, part)->count == 0 || (ir_at(f, part)->type == IR_INDEX && !is_place) ||
                 ir_at(f, part)->op == IR_PAIR)
                 continue;
             if (ir_map_get(&map, part) == 0)
-                ir_map_set(f, &map, part, opjit_ir_block_let(f, out, part));
+                ir_map_set(f, &map, part,
+                           opjit_ir_block_let(f, out, is_place ? opjit_ir_remake(f, &loads, part) : part));
             any = true;
         }
     }
