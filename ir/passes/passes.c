@@ -85,7 +85,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
     block stages = { 0 };
     if (!is_value_form(f))
         return OPJIT_OK;
-    if (!p.threads)
+    opjit_ir_shape_outputs(f);
+    if (!p.threads && !f->failed)
         opjit_ir_orient(f);
     p.first_copy = p.copies_end = f->tensor_count;
     if (!p.threads && !f->failed)
