@@ -89,8 +89,17 @@ static int64_t band_width(const nest *n, int64_t rows)
     return width;
 }
 
-/* Whether rows are of a few elements that lie along columns of the input, and the parallel loop over all of them would
- * take the rows' coordinate apart, so that neighbours were not seen. */
+/* Whether all inputs have one element for a whole row. */
+static bool repeats(const nest *n)
+{
+    bool once = n->load_count > 0;
+    for (uint32_t i = 0; i < n->load_count; i++)
+        once = once && nest_stride(n, ir_at(n->f, n->loads[i])->ref, n->order[n->count - 1]) == 0;
+    return once;
+}
+
+/* Whether rows are of a few elements that lie along columns of the input, or are one of it, and the parallel loop over
+ * all of them would take the rows' coordinate apart, so that neighbours were not seen. */
 static bool is_narrow(const nest *n, uint32_t across)
 {
     const uint32_t last = n->count - 1;
@@ -108,7 +117,10 @@ bool opjit_ir_tile(nest *n)
 {
     if (n->threads || n->count < 2 || !n->regular)
         return false;
-    const uint32_t across = find_across(n), last = n->count - 1;
+    const uint32_t last = n->count - 1;
+    uint32_t across = find_across(n);
+    if (across == n->count && repeats(n) && is_narrow(n, last - 1))
+        across = last - 1;
     if (across == n->count)
         return false;
     const uint32_t d = n->order[across];
