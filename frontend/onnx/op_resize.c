@@ -114,7 +114,7 @@ static void weigh(const resize *r, uint32_t axis, uint64_t in, uint64_t i, uint3
 typedef struct table {
     uint32_t taps;
     uint64_t in, out;
-    int64_t *at;    /* [taps][out] */
+    uint32_t *at;   /* [taps][out] */
     float *weights; /* [taps][out] */
     float *offsets; /* [out]; NULL: none */
 } table;
@@ -128,7 +128,7 @@ static opjit_status make_table(onnx_import *m, const onnx_call *c, const resize 
     if (t->out > MOST_ENTRIES / t->taps || (t->taps > TAPS_BY_GATHER && t->out > MOST_ENTRIES / in))
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "size %u becomes %llu with %u elements for each, which is too much",
                                  axis, (unsigned long long)t->out, t->taps);
-    t->at = ARENA_ARRAY(m->arena, int64_t, (size_t)t->taps * t->out);
+    t->at = ARENA_ARRAY(m->arena, uint32_t, (size_t)t->taps * t->out);
     t->weights = ARENA_ARRAY(m->arena, float, (size_t)t->taps * t->out);
     at = ARENA_ARRAY(m->arena, int64_t, t->taps);
     weight = ARENA_ARRAY(m->arena, double, t->taps);
@@ -139,7 +139,7 @@ static opjit_status make_table(onnx_import *m, const onnx_call *c, const resize 
         const bool outside = r->rule == CROP_AND_RESIZE && (x < 0 || x > (double)in - 1);
         weigh(r, axis, in, i, t->taps, at, weight);
         for (uint32_t k = 0; k < t->taps; k++) {
-            t->at[k * t->out + i] = at[k];
+            t->at[k * t->out + i] = (uint32_t)at[k];
             t->weights[k * t->out + i] = outside ? 0 : (float)weight[k];
         }
         if (outside && t->offsets == NULL) {
@@ -166,7 +166,7 @@ static bool repeats(const table *t)
     if (t->taps != 1 || t->out % t->in != 0 || t->offsets != NULL)
         return false;
     for (uint64_t i = 0; i < t->out; i++)
-        if (t->at[i] != (int64_t)(i / (t->out / t->in)))
+        if (t->at[i] != i / (t->out / t->in))
             return false;
     return true;
 }
@@ -182,7 +182,7 @@ static opjit_tensor by_product(onnx_import *m, const table *t, opjit_tensor x)
     }
     for (uint32_t k = 0; k < t->taps; k++)
         for (uint64_t i = 0; i < t->out; i++)
-            matrix[i * t->in + (uint64_t)t->at[k * t->out + i]] += t->weights[k * t->out + i];
+            matrix[i * t->in + t->at[k * t->out + i]] += t->weights[k * t->out + i];
     onnx_value v = { .type = ONNX_FLOAT, .rank = 3, .dims = { 1, t->out, t->in }, .data = matrix };
     (void)opjit_graph_get_type(m->graph, x, &type);
     const uint32_t sizes[3] = { type.sizes[0], (uint32_t)t->out, (uint32_t)t->in };
@@ -196,23 +196,42 @@ static opjit_tensor resize_middle(onnx_import *m, const table *t, opjit_tensor x
     opjit_graph *const g = m->graph;
     opjit_tensor_type type;
     (void)opjit_graph_get_type(g, x, &type);
-    if (repeats(t)) {
-        const uint64_t apart[4] = { type.sizes[0], t->in, 1, type.sizes[2] };
-        const uint32_t wide[4] = { type.sizes[0], (uint32_t)t->in, (uint32_t)(t->out / t->in), type.sizes[2] };
-        const uint64_t result[3] = { type.sizes[0], t->out, type.sizes[2] };
-        return opjit_onnx_repeat(m, x, 4, apart, wide, 3, result);
-    }
     opjit_tensor y = { 0, 0 };
     if (t->taps > TAPS_BY_GATHER)
         y = by_product(m, t, x);
     for (uint32_t k = 0; k < t->taps && t->taps <= TAPS_BY_GATHER; k++) {
-        onnx_value at = { .type = ONNX_INT64, .rank = 3, .dims = { 1, 1, t->out }, .data = t->at + k * t->out };
+        onnx_value at = { .type = ONNX_UINT32, .rank = 3, .dims = { 1, 1, t->out }, .data = t->at + k * t->out };
         opjit_tensor part = opjit_graph_gather(g, x, opjit_onnx_tensor(m, &at), 1, 1);
         if (t->taps > 1 || t->offsets != NULL)
             part = opjit_graph_multiply(g, part, numbers(m, t->weights + k * t->out, ONNX_FLOAT, t->out));
         y = k == 0 ? part : opjit_graph_add(g, y, part);
     }
     return t->offsets == NULL ? y : opjit_graph_add(g, y, numbers(m, t->offsets, ONNX_FLOAT, t->out));
+}
+
+/* x with the elements along some axes repeated, which tables[axis] say; other axes have none, and out 0. */
+static opjit_tensor repeat_all(onnx_import *m, const table *tables, opjit_tensor x, uint32_t rank, const uint64_t *dims)
+{
+    uint64_t apart[ONNX_RANK + 1] = { 0 }, result[ONNX_RANK];
+    uint32_t wide[ONNX_RANK + 1] = { 0 }, count = 0;
+    bool joins = false; /* the dimension before is of axes that stay as they are */
+    for (uint32_t d = 0; d < rank; d++) {
+        const table *const t = &tables[d];
+        result[d] = t->out != 0 ? t->out : dims[d];
+        if (t->out == 0 && joins) {
+            apart[count - 1] *= dims[d];
+            wide[count - 1] = (uint32_t)apart[count - 1];
+            continue;
+        }
+        apart[count] = dims[d];
+        wide[count++] = (uint32_t)dims[d];
+        joins = t->out == 0;
+        if (t->out == 0)
+            continue;
+        apart[count] = 1;
+        wide[count++] = (uint32_t)(t->out / t->in);
+    }
+    return opjit_onnx_repeat(m, x, count, apart, wide, rank, result);
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
@@ -323,20 +342,31 @@ opjit_status opjit_onnx_resize(onnx_import *m, onnx_call *c)
     TRY(read_sizes(m, c, x, &r));
     const int32_t type = r.mode == NEAREST && r.rule != CROP_AND_RESIZE ? x->type : ONNX_FLOAT;
     opjit_tensor y = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, type);
+    table tables[ONNX_RANK] = { 0 };
+    bool repeated = true;
+    uint32_t count = 0;
     memcpy(dims, x->dims, sizeof dims);
     for (uint32_t d = 0; d < x->rank; d++) {
         if (r.sizes[d] == x->dims[d] && r.scales[d] == 1 && r.rule != CROP_AND_RESIZE)
             continue;
-        table t = { 0 };
-        TRY(make_table(m, c, &r, d, x->dims[d], &t));
+        TRY(make_table(m, c, &r, d, x->dims[d], &tables[d]));
+        repeated = repeated && repeats(&tables[d]);
+        count++;
+    }
+    repeated = repeated && count > 0 && x->rank + count <= OPJIT_MAX_RANK;
+    if (repeated)
+        y = repeat_all(m, tables, y, x->rank, dims);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (tables[d].out == 0)
+            continue;
         flat[0] = flat[2] = 1;
         flat[1] = dims[d];
         for (uint32_t i = 0; i < x->rank; i++)
             if (i != d)
                 flat[i < d ? 0 : 2] *= dims[i];
-        y = resize_middle(m, &t, opjit_onnx_reshape(m, y, 3, flat));
-        dims[d] = r.sizes[d];
-        y = opjit_onnx_reshape(m, y, x->rank, dims);
+        dims[d] = tables[d].out;
+        if (!repeated)
+            y = opjit_onnx_reshape(m, resize_middle(m, &tables[d], opjit_onnx_reshape(m, y, 3, flat)), x->rank, dims);
     }
     return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, type, x->type), x->type, x->rank, dims);
 }
