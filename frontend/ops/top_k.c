@@ -16,6 +16,8 @@ enum { VALUES, INDICES }; /* positions among the outputs */
 
 /* Elements along the axis up to which selecting is more work than sorting all. */
 #define SORT_ALL 16
+/* The most K that are found one after the other. */
+#define MOST_FEW 8
 
 /* clang-format off */
 static const op_field fields[] = {
@@ -198,6 +200,67 @@ static ir_ref place_of(const ranking *r, ir_ref places, ir_ref output, uint32_t 
     return opjit_ir_load(f, ir_at(f, places)->ref, at);
 }
 
+/* The greatest of all, then, K - 1 times, the greatest of those below it: of keys that differ, since each has its place
+ * below it, the first one's the greatest. */
+static ir_ref lower_few(op_lowering *l, uint32_t axis, bool greatest, uint32_t count)
+{
+    ir_func *f = l->f;
+    const uint32_t mask = UINT32_C(1) << axis;
+    const ir_ref keys = opjit_fe_def(l, IR_U64, 0), zero = opjit_ir_const(f, IR_U64, 0);
+    ir_ref at[OPJIT_MAX_RANK], most[MOST_FEW] = { 0 };
+
+    opjit_fe_own(l, keys, at);
+    if (f->failed)
+        return 0;
+    const ir_ref key = ir_expr1(f, IR_CAST, IR_U64, key_of(f, IR_U32, opjit_ir_load(f, l->inputs[0], at), greatest));
+    const ir_ref late = ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_ELEM, IR_U32, at[axis]));
+    opjit_ir_set_value(f, keys, ir_expr2(f, IR_OR, IR_U64,
+                                         ir_expr2(f, IR_SHL, IR_U64, key, opjit_ir_const(f, IR_U64, 32)),
+                                         ir_expr1(f, IR_CAST, IR_U64, late)));
+    for (uint32_t i = 0; i < count && !f->failed; i++) {
+        most[i] = opjit_fe_reduce(l, IR_KMAX, IR_U64, mask, at);
+        ir_ref own = opjit_fe_value_at(l, keys, 0, at);
+        if (i > 0)
+            own = ir_expr3(f, IR_SELECT, IR_U64,
+                           ir_expr2(f, IR_LT, IR_BOOL, own, opjit_fe_value_at(l, most[i - 1], mask, at)), own, zero);
+        opjit_fe_set(l, most[i], own);
+    }
+    const ir_ref places = opjit_fe_def_to(l, IR_U32, &l->op->outputs[VALUES]);
+    opjit_fe_own(l, places, at);
+    ir_ref chosen = opjit_fe_value_at(l, most[0], mask, at);
+    for (uint32_t i = 1; i < count && !f->failed; i++)
+        chosen = ir_expr3(f, IR_SELECT, IR_U64, ir_expr2(f, IR_EQ, IR_BOOL, at[axis], opjit_ir_index(f, i)),
+                          opjit_fe_value_at(l, most[i], mask, at), chosen);
+    opjit_fe_set(l, places, ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_CAST, IR_U32, chosen)));
+    return places;
+}
+
+/* K is 1: the place of the first of the greatest keys. */
+static ir_ref lower_first(op_lowering *l, uint32_t axis, bool greatest, ir_type key)
+{
+    ir_ref at[OPJIT_MAX_RANK];
+    const ir_ref places = opjit_fe_reduce(l, IR_ARGMAX, IR_U32, UINT32_C(1) << axis, at);
+
+    if (!l->f->failed)
+        opjit_ir_set_value(l->f, places, key_of(l->f, key, opjit_ir_load(l->f, l->inputs[0], at), greatest));
+    return places;
+}
+
+/* Both outputs, by a definition of their sizes of the places along the axis. */
+static void lower_by_places(op_lowering *l, uint32_t axis, ir_ref places)
+{
+    ir_func *f = l->f;
+    const ir_ref values = opjit_fe_output(l, VALUES);
+    ir_ref at[OPJIT_MAX_RANK];
+
+    opjit_fe_own(l, values, at);
+    at[axis] = opjit_fe_ranking_index(f, opjit_fe_value_at(l, places, 0, at), l->op->inputs[0].sizes[axis]);
+    opjit_fe_set(l, values, f->failed ? 0 : opjit_ir_load(f, l->inputs[0], at));
+    const ir_ref indices = opjit_fe_output(l, INDICES);
+    opjit_fe_own(l, indices, at);
+    opjit_fe_set(l, indices, opjit_fe_value_at(l, places, 0, at));
+}
+
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
@@ -206,6 +269,15 @@ static void lower(op_lowering *l)
                           ((const DESC1 *)l->op->desc)->AxisDirection == DML_AXIS_DIRECTION_DECREASING;
     const uint32_t width = opjit_rt_dtype_size(in->dtype);
     const ranking r = { l, &rows, width == 8 ? IR_U64 : IR_U32, 8 * width };
+
+    if (desc->K == 1) {
+        lower_by_places(l, desc->Axis, lower_first(l, desc->Axis, greatest, r.type));
+        return;
+    }
+    if (desc->K <= MOST_FEW && width < 8 && in->sizes[desc->Axis] > SORT_ALL) {
+        lower_by_places(l, desc->Axis, lower_few(l, desc->Axis, greatest, desc->K));
+        return;
+    }
     const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), in->sizes[desc->Axis], desc->K);
     const ir_ref values = opjit_fe_output(l, VALUES);
     ir_ref at[OPJIT_MAX_RANK];
