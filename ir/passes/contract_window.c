@@ -190,6 +190,21 @@ static bool taps_of_one(const window *w, const ir_reach *seen)
     return false;
 }
 
+/* Which taps read what lies in one plane: positions in steps of stride. */
+static void set_classes(window_axis *x)
+{
+    int64_t common = x->dilation, rest = x->stride;
+    while (rest != 0) {
+        const int64_t next = common % rest;
+        common = rest;
+        rest = next;
+    }
+    x->period = x->stride / common;
+    x->step = x->dilation / common;
+    x->classes = x->period < x->taps ? x->period : x->taps;
+    x->reach = (x->taps - 1) / x->period * x->step;
+}
+
 /* Taps are read from memory one by one. */
 static void gather(window *w)
 {
@@ -224,9 +239,7 @@ static bool find_windows(window *w)
     for (uint32_t a = 0; a < WINDOW_AXES; a++) {
         window_axis *x = &w->axis[a];
         x->stride = x->stride == 0 ? 1 : x->stride;
-        w->gathers = w->gathers || (x->stride > 1 && x->taps > 1 && x->dilation != 1);
-        x->classes = x->stride < x->taps ? x->stride : x->taps;
-        x->reach = x->stride == 1 ? (x->taps - 1) * x->dilation : (x->taps - 1) / x->stride;
+        set_classes(x);
         w->gathers = w->gathers || x->classes > WINDOW_CLASSES || x->reach > INT32_MAX;
     }
     if (w->gathers || w->axis[0].classes * w->axis[1].classes > WINDOW_CLASSES)

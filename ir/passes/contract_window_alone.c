@@ -67,8 +67,8 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
     const window_axis *y = &w->axis[0], *x = &w->axis[1];
     const int64_t vectors = up(x->size, lanes);
-    w->in_turn = x->dimension >= 0;
-    w->slots = w->in_turn ? x->classes : y->classes;
+    w->in_turn = x->dimension >= 0 && y->dilation == 1;
+    w->slots = (w->in_turn ? 1 : y->classes) * x->classes;
     w->line = w->pitch * (w->in_turn ? y->classes : 1);
     w->joined = x->dimension < 0 || w->line * SEPARATE < vectors * lanes * JOINED;
     rows->size = rows->block = rows->blocks = 1;
@@ -110,18 +110,12 @@ static ir_ref tap_value(window *w, block *list, const int64_t *class, ir_ref y, 
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
 
-/* The positions of an axis that taps of the remainder read. */
-static int64_t positions_of(const window_axis *x, int64_t class)
-{
-    return x->size + (x->stride == 1 ? x->reach : (x->taps - 1 - class) / x->stride);
-}
-
 /* Whether it is padding wherever the other axis is. */
 static bool is_padding(window *w, uint32_t axis, const int64_t *class, int64_t position)
 {
     ir_func *f = w->c.f;
     block unused = { 0 };
-    const int64_t others = positions_of(&w->axis[1 - axis], class[1 - axis]);
+    const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
     const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
     const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
     const ir_ref value = tap_value(w, &unused, class, axis == 0 ? at : other, axis == 0 ? other : at);
@@ -132,7 +126,7 @@ static bool is_padding(window *w, uint32_t axis, const int64_t *class, int64_t p
 static void add_inside(window *w, uint32_t axis, const int64_t *class, int64_t *lo, int64_t *hi)
 {
     const window_axis *x = &w->axis[axis];
-    int64_t first = 0, end = positions_of(x, class[axis]);
+    int64_t first = 0, end = window_positions(x, class[axis]);
     while (x->dimension >= 0 && first < end && is_padding(w, axis, class, first))
         first++;
     while (x->dimension >= 0 && first < end && is_padding(w, axis, class, end - 1))

@@ -4,8 +4,8 @@
  * is computed of their elements is done here.  Part of place.
  *
  * With a stride, positions whose taps have the same remainder lie side by side: a plane for each remainder, in which
- * tap t of remainder r lies t / stride elements behind the position's own.  What is behind the last position of a row
- * that any tap reads is zero, and nothing of it is stored in the end. */
+ * tap t lies t / period * step elements behind the position's own (contraction_window.h).  What is behind the last
+ * position of a row that any tap reads is zero, and nothing of it is stored in the end. */
 #include "ir/passes/contraction_window.h"
 
 #include <string.h>
@@ -73,8 +73,7 @@ static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
 {
     if (x->whole)
         return opjit_ir_index(w->c.f, (x->size - 1) * x->stride + x->taps);
-    const int64_t behind = x->stride == 1 ? x->reach : (x->taps - 1 - class) / x->stride;
-    return opjit_ir_index(w->c.f, x->size + behind);
+    return opjit_ir_index(w->c.f, window_positions(x, class));
 }
 
 /* All lines of the block as one, which they are in memory, too; behind it zeros. */
@@ -298,7 +297,7 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
         if (x->digit < 0)
             continue;
         const ir_ref tap = digits[x->digit];
-        if (a == 0 && w->in_turn && x->stride > 1) {
+        if (a == 0 && w->in_turn && x->stride > 1 && x->dilation == 1) {
             at[2] = contract_times(&w->c, tap, w->pitch);
             continue;
         }
@@ -311,9 +310,8 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
             continue;
         }
         if (x->classes > 1)
-            at[1] = contract_plus(&w->c, at[1], quotient(w, IR_IMOD, tap, x->stride));
-        const ir_ref apart =
-            x->stride == 1 ? contract_times(&w->c, tap, x->dilation) : quotient(w, IR_IDIV, tap, x->stride);
+            at[1] = contract_plus(&w->c, at[1], quotient(w, IR_IMOD, tap, x->period));
+        const ir_ref apart = contract_times(&w->c, quotient(w, IR_IDIV, tap, x->period), x->step);
         at[2] = contract_plus(&w->c, at[2], contract_times(&w->c, apart, a == 0 ? w->pitch : 1));
     }
     for (uint32_t d = 1; d < w->digit_count; d++)

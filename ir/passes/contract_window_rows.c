@@ -30,14 +30,14 @@ static bool is_joined(const window *w)
     return w->axis[1].dimension < 0 || (w->pitch == w->axis[1].size && !w->axis[0].whole);
 }
 
-/* Axes with a stride have no planes for remainders: elements are read one by one, and may lie apart.  So there may be
- * any number of remainders.  false: taps lie apart, too, with a stride. */
+/* Axes with a stride and no dilation have no planes for remainders: elements are read one by one, and may lie apart.
+ * So there may be any number of remainders.  false: there are too many, with a dilation. */
 static bool set_whole(window *w)
 {
     for (uint32_t a = 0; a < WINDOW_AXES; a++) {
         window_axis *x = &w->axis[a];
-        x->whole = x->stride > 1 && x->taps > 1;
-        if (x->whole && x->dilation != 1)
+        x->whole = x->stride > 1 && x->taps > 1 && x->dilation == 1;
+        if (x->stride > 1 && x->taps > 1 && !x->whole && w->gathers)
             return false;
         if (!x->whole && !w->gathers)
             continue;

@@ -24,7 +24,9 @@ typedef struct window_axis {
     int32_t dimension; /* of the result; -1: none, there is one position */
     int32_t digit;     /* the taps; -1: there is one */
     int64_t size, taps, stride, dilation;
-    int64_t classes; /* remainders of p * stride + t * dilation by stride that occur, from 0 on; apart: taps */
+    int64_t period;  /* taps t and t + period have one remainder of what they read by stride, and what the second one */
+    int64_t step;    /* reads is the first one's, so many positions further on */
+    int64_t classes; /* remainders that occur: of taps 0 to period - 1; apart: taps */
     int64_t reach;   /* positions behind the last one that the copy has */
     bool apart;      /* each tap is a class, with a plane of its own */
     bool whole;      /* by_rows: the copy has all that is read, in order, and positions are `stride` elements apart */
@@ -165,6 +167,12 @@ typedef struct window_zeros {
 } window_zeros;
 void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *out);
 ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
+
+/* Positions of an axis that the taps of a class read, where these are not apart. */
+static inline int64_t window_positions(const window_axis *x, int64_t class)
+{
+    return x->size + (x->apart ? 0 : (x->taps - 1 - class) / x->period * x->step);
+}
 
 /* Elements of the copy from a position to the next along the axis. */
 static inline int64_t window_step(const window_axis *x)
