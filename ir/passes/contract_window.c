@@ -240,9 +240,9 @@ static bool find_windows(window *w)
         window_axis *x = &w->axis[a];
         x->stride = x->stride == 0 ? 1 : x->stride;
         set_classes(x);
-        w->gathers = w->gathers || x->classes > WINDOW_CLASSES || x->reach > INT32_MAX;
+        w->gathers = w->gathers || x->reach > INT32_MAX;
     }
-    if (w->gathers || w->axis[0].classes * w->axis[1].classes > WINDOW_CLASSES)
+    if (w->gathers)
         gather(w);
     return seen.nodes != NULL;
 }
@@ -287,6 +287,8 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
         return false;
     if (!opjit_ir_window_choose_sizes(&w, given, lanes, target))
         return false;
+    if (w.alone && w.blocks > 1 && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES)
+        return false;
     if (!words)
         opjit_ir_window_find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;
@@ -325,6 +327,8 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
         !opjit_ir_window_parts_fit(&w, &map))
         return false;
     find_groups(&w);
+    if (!opjit_ir_window_is_alone(&w) && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES)
+        gather(&w);
     c->batch = 1;
     for (uint32_t d = 0; d < c->out.rank; d++)
         c->batch *= (int32_t)d == w.rows || (int32_t)d == w.axis[0].dimension || (int32_t)d == w.axis[1].dimension

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_window_alone.c - sums of products through windows of which each row of the result has its own, as in a
  * depthwise convolution: there is nothing that two rows share, so a tile is lines of positions, and positions are a
- * vector's lanes.  All taps are spelled out, so that what several lines of a tile read is loaded once.  Part of place.
+ * vector's lanes.  Up to 64 taps are spelled out, so that what several lines of a tile read is loaded once; of more,
+ * those of one line of the window, or of one channel.  Part of place.
  *
- *     copy what the block reads, with zeros around it
+ *     copy what the block reads, with padding around it
  *     for each tile of some lines, with the tile in registers:
  *         tile = +0; for each tap: tile = fma(w, x, tile); store it
  *
@@ -14,10 +15,12 @@
 #include <string.h>
 
 enum {
-    MOST_TAPS = 64,
+    MOST_TAPS = 64,      /* that are spelled out */
     MOST_VECTORS = 8,    /* of a tile */
+    ALONE_CLASSES = 64,  /* of both axes */
     COPY_BYTES = 65536,
     ENOUGH_BLOCKS = 8,   /* for threads */
+    MANY_CLASSES = 4,    /* for a loop over them: a block that is transposed has as many rows */
     JOINED = 4,          /* lines are one where that takes less than so many */
     SEPARATE = 5         /* of so many parts of the vectors of separate ones */
 };
@@ -27,12 +30,30 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
+/* Whether the copy can have all lines in order: then taps of the outer axis are at one distance, and there is one loop
+ * over lines for all of them. */
+static bool is_whole(const window *w)
+{
+    const window_axis *y = &w->axis[0];
+    return w->axis[1].dimension >= 0 && y->stride > 1 && y->dilation == 1 && y->stride <= y->taps;
+}
+
+/* Whether taps that are too many to be spelled out at once are not too many along one line, and lines are at one
+ * distance: the loop over lines stays.  Or over channels. */
+static bool can_roll(const window *w)
+{
+    return w->digits[0].divide <= MOST_TAPS &&
+           (w->digits[0].axis < 0 || (w->digits[0].axis == 0 && (w->axis[0].period == 1 || is_whole(w))));
+}
+
 bool opjit_ir_window_is_alone(const window *w)
 {
-    bool alone = w->group == 1 && w->c.length <= MOST_TAPS && w->c.length <= w->most;
-    for (uint32_t d = 0; d < w->digit_count; d++)
+    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
+    bool alone = w->group == 1 && w->c.length <= (int64_t)w->c.def.block && slides;
+    for (uint32_t d = 1; d < w->digit_count; d++)
         alone = alone && (w->digits[d].axis >= 0 || w->digits[d].size == 1);
-    return alone;
+    return alone && (w->c.length <= MOST_TAPS || can_roll(w)) &&
+           (is_whole(w) ? 1 : w->axis[0].classes) * w->axis[1].classes <= ALONE_CLASSES;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
@@ -50,7 +71,8 @@ static int64_t best_part(int64_t size, int64_t most)
 /* Lines of a block, whole tiles. */
 static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
 {
-    const int64_t size = w->axis[0].size, line = w->line * w->slots * opjit_ir_type_size((ir_type)w->c.def.type);
+    const int64_t size = w->axis[0].size;
+    const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = given != NULL ? given->block_columns / w->pitch : COPY_BYTES / line;
     most = most < tile ? tile : most;
     w->blocks = up(size, most);
@@ -62,14 +84,25 @@ static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
     w->block = w->blocks == 1 ? size : w->block;
 }
 
+static void set_outer(window *w)
+{
+    window_axis *y = &w->axis[0];
+    y->whole = is_whole(w);
+    w->in_turn = w->axis[1].dimension >= 0 && !y->whole && y->stride > 1 && y->dilation == 1;
+    if (!y->whole)
+        return;
+    y->classes = 1;
+    y->reach = y->taps - 1;
+}
+
 void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
-    const window_axis *y = &w->axis[0], *x = &w->axis[1];
+    window_axis *y = &w->axis[0], *x = &w->axis[1];
     const int64_t vectors = up(x->size, lanes);
-    w->in_turn = x->dimension >= 0 && y->dilation == 1;
-    w->slots = (w->in_turn ? 1 : y->classes) * x->classes;
-    w->line = w->pitch * (w->in_turn ? y->classes : 1);
+    set_outer(w);
+    w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
+    w->line = w->pitch * (y->whole ? y->stride : w->in_turn ? y->classes : 1);
     w->joined = x->dimension < 0 || w->line * SEPARATE < vectors * lanes * JOINED;
     rows->size = rows->block = rows->blocks = 1;
     rows->tile = 1;
@@ -91,14 +124,20 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
         w->direct_results = x->size == w->length && y->size % w->block == 0 && w->block % rows->tile == 0;
     }
     w->totals = w->joined ? w->length : lines * w->length;
-    const int64_t below = w->in_turn && y->stride > 1 ? y->taps - 1 : y->reach;
+    const int64_t below = w->in_turn ? y->taps - 1 : y->reach;
     w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
 }
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
 
-/* What the tap that is this remainder of each axis reads at y and x. */
-static ir_ref tap_value(window *w, block *list, const int64_t *class, ir_ref y, ir_ref x)
+/* What padding is. */
+static uint64_t nothing(const window *w)
+{
+    return opjit_ir_identity((ir_type)w->c.def.type, (ir_kind)w->c.def.kind);
+}
+
+/* What the tap that is this remainder of each axis reads at y and x; channel: of digit 0, if it has no axis. */
+static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *class, ir_ref y, ir_ref x)
 {
     ir_ref at[9], digits[WINDOW_DIGITS];
     memcpy(at, w->c.at, sizeof at);
@@ -106,81 +145,123 @@ static ir_ref tap_value(window *w, block *list, const int64_t *class, ir_ref y, 
     if (w->axis[1].dimension >= 0)
         at[w->axis[1].dimension] = x;
     for (uint32_t d = 0; d < w->digit_count; d++)
-        digits[d] = opjit_ir_index(w->c.f, w->digits[d].axis >= 0 ? class[w->digits[d].axis] : 0);
+        digits[d] = w->digits[d].axis >= 0 ? class[w->digits[d].axis] : d == 0 ? channel : opjit_ir_index(w->c.f, 0);
+    if (w->axis[0].whole) {
+        digits[w->axis[0].digit] = y;
+        at[w->axis[0].dimension] = opjit_ir_index(w->c.f, 0);
+    }
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
 
 /* Whether it is padding wherever the other axis is. */
-static bool is_padding(window *w, uint32_t axis, const int64_t *class, int64_t position)
+static bool is_padding(window *w, uint32_t axis, ir_ref channel, const int64_t *class, int64_t position)
 {
     ir_func *f = w->c.f;
     block unused = { 0 };
     const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
     const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
     const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
-    const ir_ref value = tap_value(w, &unused, class, axis == 0 ? at : other, axis == 0 ? other : at);
-    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == 0;
+    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) };
+    const ir_ref value = tap_value(w, &unused, channel, of, axis == 0 ? at : other, axis == 0 ? other : at);
+    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == nothing(w);
 }
 
-/* Widens lo..hi to the positions from the first to the last one where taps of the remainder are no padding. */
-static void add_inside(window *w, uint32_t axis, const int64_t *class, int64_t *lo, int64_t *hi)
+/* Positions of an axis. */
+typedef struct span {
+    int64_t lo, hi;
+} span;
+
+/* Widens the span to the positions from the first to the last one where taps of the remainder are no padding. */
+static void add_inside(window *w, uint32_t axis, ir_ref channel, const int64_t *class, span *io)
 {
     const window_axis *x = &w->axis[axis];
     int64_t first = 0, end = window_positions(x, class[axis]);
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, class, first))
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, first))
         first++;
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, class, end - 1))
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, end - 1))
         end--;
     if (first == end)
         return;
-    *lo = *lo == *hi || first < *lo ? first : *lo;
-    *hi = end > *hi ? end : *hi;
+    io->lo = io->lo == io->hi || first < io->lo ? first : io->lo;
+    io->hi = end > io->hi ? end : io->hi;
 }
 
 static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
 {
-    const ir_ref loop = opjit_ir_for(w->c.f, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), 1);
-    *out = (block){ .parent = loop };
-    opjit_ir_block_add(w->c.f, list, loop);
-    return w->c.f->failed ? 0 : ir_at(w->c.f, loop)->ref;
+    return contract_loop_from(&w->c, list, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), out);
 }
 
-/* The copy of all lines: zeros, and over them what is no padding, without a condition. */
+/* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
+ * them is around one over positions, as what is transposed. */
+static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_class, of_x;
+    const bool many = end - class[1] > 1;
+    ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) }, at[3] = { channel };
+    if (many)
+        of[1] = loop_over(w, list, class[1], end, &of_class);
+    const ir_ref p = loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
+    const int64_t before = w->in_turn ? 0 : class[0] * w->axis[1].classes;
+    const ir_ref first = opjit_ir_index(f, w->in_turn ? class[0] * w->pitch : 0);
+    at[1] = contract_plus(c, of[1], opjit_ir_index(f, before));
+    at[2] = contract_plus(c, contract_times(c, y, w->in_turn ? w->line : w->pitch), contract_plus(c, p, first));
+    opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, channel, of, y, p), at);
+}
+
+/* All lines of remainder class[0] of the outer axis. */
+static void copy_lines(window *w, block *list, ir_ref channel, int64_t class_0)
+{
+    const int64_t count = w->axis[1].classes;
+    int64_t class[WINDOW_AXES] = { class_0, 0 }, end;
+    span y = { 0, 0 };
+    block of_y;
+    for (; class[1] < count; class[1]++)
+        add_inside(w, 0, channel, class, &y);
+    if (y.lo == y.hi)
+        return;
+    const ir_ref line = loop_over(w, list, y.lo, y.hi, &of_y);
+    span x = { 0, 0 };
+    class[1] = 0;
+    add_inside(w, 1, channel, class, &x);
+    for (; class[1] < count; class[1] = end) {
+        span next = { 0, 0 };
+        for (end = class[1] + 1; end < count; end++) {
+            next = (span){ 0, 0 };
+            add_inside(w, 1, channel, (int64_t[]){ class_0, end }, &next);
+            if (count < MANY_CLASSES || next.lo != x.lo || next.hi != x.hi)
+                break;
+        }
+        if (x.lo != x.hi)
+            copy_line(w, &of_y, channel, class, end, line, x);
+        x = next;
+    }
+}
+
+/* The copy of all lines: padding, and over them what is no padding, without a condition. */
 static void copy_whole(window *w, block *list)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
-    block of_s, of_e, of_y, of_x;
-    int64_t class[WINDOW_AXES], lo[WINDOW_AXES], hi[WINDOW_AXES];
-    ir_ref at[3] = { opjit_ir_index(f, 0) };
+    block of_c, of_s, of_e;
+    ir_ref at[3];
+    at[0] = opjit_ir_index(f, 0);
+    if (w->channels > 1) {
+        at[0] = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
+        list = &of_c;
+    }
     at[1] = contract_loop(c, list, opjit_ir_index(f, w->slots), &of_s);
     at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
-    opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, 0), at);
-    for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++) {
-        lo[0] = hi[0] = 0;
-        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
-            add_inside(w, 0, class, &lo[0], &hi[0]);
-        if (lo[0] == hi[0])
-            continue;
-        const ir_ref y = loop_over(w, list, lo[0], hi[0], &of_y);
-        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
-            lo[1] = hi[1] = 0;
-            add_inside(w, 1, class, &lo[1], &hi[1]);
-            if (lo[1] == hi[1])
-                continue;
-            const ir_ref x = loop_over(w, &of_y, lo[1], hi[1], &of_x);
-            const int64_t first = w->in_turn ? class[0] * w->pitch : 0;
-            at[1] = opjit_ir_index(f, w->in_turn ? class[1] : class[0] * w->axis[1].classes + class[1]);
-            at[2] = contract_plus(c, contract_times(c, y, w->line),
-                                  contract_plus(c, x, opjit_ir_index(f, first)));
-            opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, class, y, x), at);
-        }
-    }
+    opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, nothing(w)), at);
+    for (int64_t class = 0; class < w->axis[0].classes; class++)
+        copy_lines(w, list, at[0], class);
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* The steps of the tile that begins at element `first` of the copy's lines. */
+/* The steps of the tile that begins at element `first` of the copy's lines; of many taps, the loop over lines holds the
+ * tile. */
 static void add_taps(window *w, block *list, ir_ref first)
 {
     contraction *c = &w->c;
@@ -193,6 +274,8 @@ static void add_taps(window *w, block *list, ir_ref first)
             continue;
         digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &loops[d]);
         last = &loops[d];
+        if (d == 0 && c->length > MOST_TAPS)
+            f->nodes[last->parent].hold = 1;
         k = contract_plus(c, k, contract_times(c, digits[d], w->digits[d].divide));
     }
     opjit_ir_contract_over_tile(c, last, at, &inside);
@@ -200,10 +283,11 @@ static void add_taps(window *w, block *list, ir_ref first)
     const ir_ref own = contract_plus(c, contract_times(c, at[0], w->line), at[1]);
     from[2] = contract_plus(c, contract_plus(c, first, from[2]), own);
     x[w->factor] = opjit_ir_load(f, w->copy, from);
+    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    const ir_type type = (ir_type)c->def.type;
     x[1 - w->factor] = w->lies_well ? opjit_ir_window_direct(w, opjit_ir_index(f, 0), k)
                                     : opjit_ir_load(f, w->weights, (ir_ref[]){ opjit_ir_index(f, 0), k });
-    const ir_ref before = opjit_ir_load(f, c->tile, at);
-    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], before), at);
+    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, type, x[0], x[1], before), at);
 }
 
 /* Whether results are made of what code generation does in registers: more (a mathematical function) would take the
@@ -252,9 +336,10 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     ir_func *f = c->f;
     ir_ref at[2];
     block inside;
-    f->nodes[list->parent].hold = 1;
+    if (c->length <= MOST_TAPS)
+        f->nodes[list->parent].hold = 1;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, c->side[CONTRACT_ROWS].tile),
-                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), 0);
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), nothing(w));
     add_taps(w, list, contract_plus(c, contract_times(c, i, w->line), j));
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
@@ -299,7 +384,7 @@ void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
     w->first_channel = c->first_k = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
     c->here_k = opjit_ir_index(f, c->length);
-    if (w->blocks == 1)
+    if (w->blocks == 1 && w->free == 1)
         copy_whole(w, list);
     else
         opjit_ir_window_copy(w, list);

@@ -71,8 +71,6 @@ static ir_ref quotient(const window *w, ir_op op, ir_ref a, int64_t b)
 /* How many positions of an axis the taps of this class read. */
 static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
 {
-    if (x->whole)
-        return opjit_ir_index(w->c.f, (x->size - 1) * x->stride + x->taps);
     return opjit_ir_index(w->c.f, window_positions(x, class));
 }
 
@@ -297,7 +295,7 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
         if (x->digit < 0)
             continue;
         const ir_ref tap = digits[x->digit];
-        if (a == 0 && w->in_turn && x->stride > 1 && x->dilation == 1) {
+        if (a == 0 && w->in_turn) {
             at[2] = contract_times(&w->c, tap, w->pitch);
             continue;
         }

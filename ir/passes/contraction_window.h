@@ -29,7 +29,7 @@ typedef struct window_axis {
     int64_t classes; /* remainders that occur: of taps 0 to period - 1; apart: taps */
     int64_t reach;   /* positions behind the last one that the copy has */
     bool apart;      /* each tap is a class, with a plane of its own */
-    bool whole;      /* by_rows: the copy has all that is read, in order, and positions are `stride` elements apart */
+    bool whole;      /* the copy has all that is read, in order, and positions are `stride` elements (lines) apart */
 } window_axis;
 
 typedef struct window {
@@ -171,6 +171,8 @@ ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zer
 /* Positions of an axis that the taps of a class read, where these are not apart. */
 static inline int64_t window_positions(const window_axis *x, int64_t class)
 {
+    if (x->whole)
+        return (x->size - 1) * x->stride + x->taps;
     return x->size + (x->apart ? 0 : (x->taps - 1 - class) / x->period * x->step);
 }
 

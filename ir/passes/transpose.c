@@ -5,7 +5,7 @@
  * stores as R vectors.  As a program it is what it was.
  *
  * Blocks are whole: where rows or columns are no multiple, the last block reaches back over what was stored before,
- * which no tensor that the stage reads may be. */
+ * which no tensor that the stage reads may be, except for scratch that the block does not read. */
 #include "ir/passes/scheduler.h"
 
 enum {
@@ -124,6 +124,20 @@ static bool is_tile(const transpose *t, ir_ref around, int64_t length)
            opjit_ir_interval(f, ir_operand(f, hi, 1)).lo >= length;
 }
 
+/* Whether the store is to scratch that the block does not read: to store it once more changes nothing. */
+static bool stays(const transpose *t)
+{
+    const ir_func *f = t->f;
+    const uint32_t tensor = ir_at(f, t->store)->ref;
+    const ir_reach seen = opjit_ir_reach_one(t->f, ir_operand(f, t->store, 0));
+    bool stays = seen.nodes != NULL && f->tensors[tensor].role == IR_SCRATCH;
+    for (uint32_t k = 0; k < seen.count && stays; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        stays = n->op != IR_LOAD || !opjit_ir_shares(f, opjit_ir_root(f, n->ref), tensor);
+    }
+    return stays;
+}
+
 bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
 {
     ir_func *f = s->f;
@@ -138,7 +152,7 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
         opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
         return false;
-    t.repeats = !opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
+    t.repeats = stays(&t) || !opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
     int64_t rows = LANE_BYTES / t.least_bytes, unroll;
     int64_t lanes = s->target->vector_bytes / (t.wide > size ? t.wide : size);
     const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&

@@ -38,7 +38,9 @@ static slide draw_slide(test_random *r, int most)
     slide s;
     do {
         s = (slide){ .in = draw(r, 1, most), .taps = draw(r, 1, 4), .start = draw(r, 0, 3) };
-        s.stride = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
+        if (test_random_chance(r, 20))
+            s.taps = draw(r, 5, 9);
+        s.stride = test_random_chance(r, 60) ? 1 : draw(r, 2, test_random_chance(r, 80) ? 3 : 7);
         s.dilation = test_random_chance(r, 70) ? 1 : draw(r, 2, test_random_chance(r, 70) ? 3 : 9);
         const int room = s.in + s.start + draw(r, 0, 2) - (s.taps - 1) * s.dilation - 1;
         s.out = room < 0 ? 0 : room / s.stride + 1;
