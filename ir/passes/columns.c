@@ -22,7 +22,6 @@ enum {
     STREAM_LEAST = 512,         /* if they are longer than this, */
     STREAM_MOST = 4096,         /* and shorter than this (bytes) */
     AT_ONCE = 4,                /* steps of a column between a load and a store of its result */
-    MOST_TAPS = 25,             /* of a window whose steps are one expression */
     MOST_STRIDE = 4,
 };
 
@@ -100,7 +99,7 @@ static bool reads_neighbours(column_stage *s)
         most = step > most ? step : most;
     }
     s->windows = s->windows && s->def.kind != IR_DOT && !ir_kind_is_arg((ir_kind)s->def.kind) && s->along < 0 &&
-                 s->length <= MOST_TAPS && s->length <= (int64_t)s->def.block;
+                 s->length <= COLUMN_TAPS && s->length <= (int64_t)s->def.block;
     return seen.nodes != NULL && most <= (s->windows ? MOST_STRIDE : 1);
 }
 

@@ -9,6 +9,8 @@ enum {
     LEAST_LINE = 2,            /* positions */
     FEW_POSITIONS = 6,
     LEAST_CHANNELS = 32,
+    MOST_STEP = 4,    /* between elements that a vector is loaded of by shuffles */
+    MOST_APART = 512, /* elements of an image that one result is made of */
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
@@ -257,14 +259,56 @@ static bool is_kept(const window *w, uint32_t factor)
     return r->once && opjit_ir_constant_bytes(w->c.f, r->sources, w->values[factor]) > 0;
 }
 
+static bool has_taps(const window *w)
+{
+    return w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
+}
+
+/* Windows of a pool that don't slide are all of an image: lanes are images, one after the other. */
+static void keep_one_axis(window *w)
+{
+    window_axis *only = &w->axis[0], *inner = &w->axis[1];
+    if (!w->pool || has_taps(w) || inner->dimension < 0)
+        return;
+    *only = *inner;
+    *inner = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
+    set_classes(inner);
+}
+
+/* Whether all elements lie apart from result to result, and are few enough to be copied for all lanes of a vector. */
+static bool lies_apart(const window *w)
+{
+    const ir_func *f = w->c.f;
+    const ir_reach seen = opjit_ir_reach_one(w->c.f, w->values[0]);
+    const ir_ref var = opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->axis[0].dimension);
+    int64_t step;
+    for (uint32_t i = 0; i < seen.count; i++)
+        if (ir_at(f, seen.nodes[i])->op == IR_LOAD &&
+            (!opjit_ir_step(f, seen.nodes[i], var, &step) || step <= MOST_STEP))
+            return false;
+    return seen.nodes != NULL && w->c.length <= MOST_APART;
+}
+
+/* Whether windows of a pool are large, or read elements that other ones read, or padding, or what a vector would be
+ * loaded of one by one: else columns need no copy. */
+static bool pays_as_pool(const window *w)
+{
+    bool pays = w->c.length > COLUMN_TAPS || ir_at(w->c.f, w->values[0])->op == IR_SELECT;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++)
+        pays = pays || w->axis[a].stride > MOST_STEP || w->axis[a].taps > w->axis[a].stride;
+    return w->axis[0].dimension >= 0 && (has_taps(w) ? pays : lies_apart(w)) &&
+           w->axis[0].size * w->axis[1].size >= LEAST_LINE;
+}
+
 /* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
-    const bool taps = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
-    const bool slides = taps || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
+    const bool slides = has_taps(w) || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
     const int64_t few = given != NULL ? 1 : FEW_POSITIONS;
+    if (w->pool)
+        return pays_as_pool(w);
     if (w->single && is_kept(w, w->factor)) /* of few positions */
         return false;
     /* Channels make better vectors than so few positions, where a product of matrices can keep its copy of
@@ -287,15 +331,24 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
         return false;
     if (!opjit_ir_window_choose_sizes(&w, given, lanes, target))
         return false;
-    if (w.alone && w.blocks > 1 && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES)
+    const bool many = w.alone && w.blocks > 1 && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES;
+    if ((w.pool && !w.alone) || many)
         return false;
-    if (!words)
+    if (!words && !w.pool)
         opjit_ir_window_find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;
     c->side[CONTRACT_ROWS].factor = 1 - w.factor;
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
     c->side[CONTRACT_COLUMNS].factor = w.factor;
     return opjit_ir_window_write(&w, stages);
+}
+
+/* Whether it is steps one after the other, of elements that tiles can have. */
+static bool is_pool(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    return n->imm == 1 && !ir_kind_is_arg((ir_kind)n->kind) && ir_kind_op((ir_kind)n->kind) != IR_OP_NONE &&
+           opjit_ir_scanned(f, statement) < 0 && !opjit_ir_is_counted(f, statement);
 }
 
 /* single: of one position. */
@@ -305,14 +358,20 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     window w = { .c = { .r = r, .f = f, .statement = r->members[0].statement }, .single = single };
     contraction *c = &w.c;
     c->def = *ir_at(f, c->statement);
-    if (c->def.op != IR_DEF || c->def.kind != IR_DOT)
+    if (c->def.op != IR_DEF)
+        return false;
+    w.pool = c->def.kind != IR_DOT;
+    if (w.pool && (single || !is_pool(f, c->statement)))
         return false;
     c->out = f->tensors[c->def.ref];
     c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
     if (c->out.rank > 7 || c->length < 1 || !opjit_ir_window_find_digits(&w, pair, k))
         return false;
-    opjit_ir_window_take_condition(&w, pair);
+    if (w.pool)
+        opjit_ir_window_take_pool(&w, pair);
+    else
+        opjit_ir_window_take_condition(&w, pair);
     if (!find_factors(&w))
         return false;
     ir_ref probes[WINDOW_DIGITS];
@@ -322,11 +381,12 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     opjit_ir_window_map_digits(&w, probes, &map);
     opjit_ir_window_guard(&w, &map);
     w.probed = opjit_ir_remake(f, &map, w.values[w.factor]);
-    const ir_ref other = opjit_ir_remake(f, &map, w.values[1 - w.factor]);
-    if (f->failed || opjit_ir_uses(f, w.probed, k) || opjit_ir_uses(f, other, k) || !find_windows(&w) ||
+    const ir_ref other = w.pool ? 0 : opjit_ir_remake(f, &map, w.values[1 - w.factor]);
+    if (f->failed || opjit_ir_uses(f, w.probed, k) || (!w.pool && opjit_ir_uses(f, other, k)) || !find_windows(&w) ||
         !opjit_ir_window_parts_fit(&w, &map))
         return false;
     find_groups(&w);
+    keep_one_axis(&w);
     if (!opjit_ir_window_is_alone(&w) && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES)
         gather(&w);
     c->batch = 1;
@@ -336,10 +396,10 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
                         : (int64_t)c->out.sizes[d];
     if (!pays(&w, given))
         return false;
-    const bool words = !single && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
+    const bool words = !single && !w.pool && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
     if (make(w, words, other, given, target, stages))
         return true;
-    if (f->failed || w.gathers || single || words)
+    if (f->failed || w.gathers || single || words || w.pool)
         return false;
     gather(&w); /* the copy has a loop for each class, too many for a stage */
     return make(w, words, other, given, target, stages);

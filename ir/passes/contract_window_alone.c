@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_window_alone.c - sums of products through windows of which each row of the result has its own, as in a
- * depthwise convolution: there is nothing that two rows share, so a tile is lines of positions, and positions are a
- * vector's lanes.  Up to 64 taps are spelled out, so that what several lines of a tile read is loaded once; of more,
- * those of one line of the window, or of one channel.  Part of place.
+ * depthwise convolution, and pools: there is nothing that two rows share, so a tile is lines of positions, and
+ * positions are a vector's lanes.  Up to 64 taps are spelled out, so that what several lines of a tile read is loaded
+ * once; of more, those of one line of the window, or of one channel.  Part of place.
  *
  *     copy what the block reads, with padding around it
  *     for each tile of some lines, with the tile in registers:
  *         tile = +0; for each tap: tile = fma(w, x, tile); store it
  *
- * Lines that are a fraction of a vector are one long line, with the gaps between them.  Results are stored from the
- * tile if all tiles are whole, and what follows the sums is simple. */
+ * Where a pool's windows are all of an image, positions are images, whose elements the copy has side by side.  Lines
+ * that are a fraction of a vector are one long line, with the gaps between them.  Results are stored from the tile if
+ * all tiles are whole, and what follows the sums is simple. */
 #include "ir/passes/contraction_window.h"
 
 #include <string.h>
@@ -49,9 +50,9 @@ static bool can_roll(const window *w)
 bool opjit_ir_window_is_alone(const window *w)
 {
     const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
-    bool alone = w->group == 1 && w->c.length <= (int64_t)w->c.def.block && slides;
+    bool alone = w->group == 1 && w->c.length <= (int64_t)w->c.def.block && (slides || w->pool);
     for (uint32_t d = 1; d < w->digit_count; d++)
-        alone = alone && (w->digits[d].axis >= 0 || w->digits[d].size == 1);
+        alone = alone && (w->digits[d].axis >= 0 || w->digits[d].size == 1 || !slides);
     return alone && (w->c.length <= MOST_TAPS || can_roll(w)) &&
            (is_whole(w) ? 1 : w->axis[0].classes) * w->axis[1].classes <= ALONE_CLASSES;
 }
@@ -130,7 +131,7 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
 
-/* What padding is. */
+/* What padding is: of sums 0, of pools what changes no result. */
 static uint64_t nothing(const window *w)
 {
     return opjit_ir_identity((ir_type)w->c.def.type, (ir_kind)w->c.def.kind);
@@ -285,6 +286,11 @@ static void add_taps(window *w, block *list, ir_ref first)
     x[w->factor] = opjit_ir_load(f, w->copy, from);
     const ir_ref before = opjit_ir_load(f, c->tile, at);
     const ir_type type = (ir_type)c->def.type;
+    if (w->pool) {
+        const ir_ref after = ir_expr2(f, ir_kind_op((ir_kind)c->def.kind), type, before, x[0]);
+        opjit_ir_contract_store(c, &inside, c->tile, after, at);
+        return;
+    }
     x[1 - w->factor] = w->lies_well ? opjit_ir_window_direct(w, opjit_ir_index(f, 0), k)
                                     : opjit_ir_load(f, w->weights, (ir_ref[]){ opjit_ir_index(f, 0), k });
     opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, type, x[0], x[1], before), at);

@@ -6,7 +6,7 @@
 bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension)
 {
     const ir_func *f = w->c.f;
-    return w->c.out.sizes[dimension] > 1 &&
+    return expr != 0 && w->c.out.sizes[dimension] > 1 &&
            opjit_ir_uses(f, expr, opjit_ir_coordinate(f, w->c.statement, (uint32_t)dimension));
 }
 
@@ -31,6 +31,60 @@ void opjit_ir_window_take_condition(window *w, ir_ref pair)
     w->values[0] = ir_operand(f, a, 1);
     w->values[1] = ir_operand(f, b, 1);
     w->values[WINDOW_CONDITION] = ir_operand(f, a, 0);
+}
+
+/* Whether a part of the condition says that the index is at least (or at most) the bound. */
+static bool implies(const ir_func *f, ir_ref condition, ir_ref index, int64_t bound, bool least)
+{
+    const ir_node *n = ir_at(f, condition);
+    if (n->op == IR_AND)
+        return implies(f, ir_operand(f, condition, 0), index, bound, least) ||
+               implies(f, ir_operand(f, condition, 1), index, bound, least);
+    if (n->op != IR_LE && n->op != IR_LT)
+        return false;
+    const ir_ref number = ir_operand(f, condition, least ? 0 : 1), other = ir_operand(f, condition, least ? 1 : 0);
+    if (!ir_is_index_const(f, number) || !opjit_ir_same(f, other, index))
+        return false;
+    const int64_t value = ir_index_value(f, number), next = n->op == IR_LT ? 1 : 0;
+    return least ? value + next >= bound : value - next <= bound;
+}
+
+/* What a clamped index is where the condition holds, if that is known; else 0. */
+static ir_ref unclamped(const ir_func *f, ir_ref condition, ir_ref r)
+{
+    const ir_op op = (ir_op)ir_at(f, r)->op;
+    if (op != IR_CLAMP && op != IR_IMIN && op != IR_IMAX)
+        return 0;
+    const ir_ref index = ir_operand(f, r, 0);
+    const ir_interval known = opjit_ir_interval(f, index);
+    for (uint32_t i = 1; i < ir_at(f, r)->count; i++) {
+        const ir_ref bound = ir_operand(f, r, i);
+        const bool least = op == IR_IMAX || (op == IR_CLAMP && i == 1);
+        if (!ir_is_index_const(f, bound))
+            return 0;
+        const int64_t value = ir_index_value(f, bound);
+        if ((least ? known.lo < value : known.hi > value) && !implies(f, condition, index, value, least))
+            return 0;
+    }
+    return index;
+}
+
+void opjit_ir_window_take_pool(window *w, ir_ref value)
+{
+    ir_func *f = w->c.f;
+    ir_map map = { 0 };
+    w->values[0] = value;
+    if (ir_at(f, value)->op != IR_SELECT)
+        return;
+    const ir_ref condition = ir_operand(f, value, 0), chosen = ir_operand(f, value, 1);
+    const ir_reach seen = opjit_ir_reach_one(f, chosen);
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const ir_ref index = unclamped(f, condition, seen.nodes[i]);
+        if (index != 0)
+            ir_map_set(f, &map, seen.nodes[i], index);
+    }
+    const ir_ref bare = opjit_ir_remake(f, &map, chosen);
+    w->values[0] = ir_make3(f, IR_SELECT, IR_NONE, condition, bare, ir_operand(f, value, 2));
 }
 
 static bool slides(const window *w, ir_ref expr)

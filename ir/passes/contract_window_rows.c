@@ -163,7 +163,7 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     ir_func *f = c->f;
     const place_rows_of *r = c->r;
     const uint64_t bytes = (uint64_t)(w->group * c->length) * opjit_ir_type_size((ir_type)c->def.type);
-    const uint64_t from = opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
+    const uint64_t from = w->pool ? 0 : opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
     if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 ||
         !ir_is_float((ir_type)c->def.type) || r->is_step || w->digits[0].axis >= 0 || w->pitch > INT32_MAX ||
         !is_of_rows(w) || (c->length > w->most && w->most != c->def.block))

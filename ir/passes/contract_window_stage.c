@@ -34,7 +34,7 @@ static void declare_scratch(window *w)
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
     if (!w->gathers)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
-    if (!w->lies_well && w->bytes == 0 && !w->by_rows)
+    if (!w->pool && !w->lies_well && w->bytes == 0 && !w->by_rows)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);

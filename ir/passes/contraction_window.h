@@ -34,6 +34,7 @@ typedef struct window_axis {
 
 typedef struct window {
     contraction c; /* columns are positions of a block, rows those of a group */
+    bool pool;        /* values are summed, or compared, not products: there is no other factor */
     uint32_t factor;  /* that is read through windows */
     ir_ref values[3]; /* of both factors, and whether a step takes part (WINDOW_CONDITION; 0: all do) */
     int32_t rows;    /* dimension; -1: one row */
@@ -139,6 +140,8 @@ bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension);
 /* Factors that are -0 and +0 under one condition, and then change no sum, whatever they are multiplied by otherwise:
  * their values without it, and the condition. */
 void opjit_ir_window_take_condition(window *w, ir_ref pair);
+/* The value of a pool's step, without bounds of indices where its own condition has them. */
+void opjit_ir_window_take_pool(window *w, ir_ref value);
 /* Keeps loads of steps that take no part inside of their tensors. */
 void opjit_ir_window_guard(window *w, ir_map *map);
 /* Whether which steps take part is the same for all values of digit 0, if these are channels. */

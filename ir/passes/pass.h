@@ -101,6 +101,7 @@ bool opjit_ir_write_row(place_rows_of *r, const row_of_block *row, block *list);
 /* columns.c: the first member, a reduction, as columns side by side, and, if there are two, the output that reads each
  * column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);
+enum { COLUMN_TAPS = 25 /* the most steps of a window whose columns are one expression */ };
 
 /* contract.c: likewise a sum of products as tiles of a product of matrices; given: their sizes, NULL: as suits the
  * target. */

@@ -57,6 +57,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
         *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first && reduces && ir_at(p->f, p->items[first].statement)->imm != 1) /* one lane has columns */
         *out_end = opjit_ir_group_short(p, first, true, stages);
+    if (*out_end == first && reduces && !dots)
+        *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first)
         *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)

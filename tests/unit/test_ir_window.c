@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_window.c - sums of products through windows in tiles of random sizes: after every pass the interpreter writes
- * the bytes that fma in the documented order gives, the verifier proves each function, and a pass that runs again
+/* test_ir_window.c - sums of products through windows, and pools, in tiles of random sizes: after every pass the
+ * interpreter writes the bytes that fma, + or max in the documented order gives, the verifier proves each function, and a pass that runs again
  * changes nothing.  Blocks of k are short, so that small windows have several. */
 #include <check.h>
 #include <math.h>
@@ -24,6 +24,8 @@ typedef struct windows {
     int block;
     bool flipped, bias, zeros[2]; /* zeros: x, w less zero points */
     bool leaves; /* steps in the padding take no part, as in BACKWARD convolutions */
+    const char *pool; /* NULL, or "sum" or "max": of x alone */
+    bool clamped;     /* a pool's indices */
     const char *in, *type;
     ir_tiles tiles;
 } windows;
@@ -56,6 +58,15 @@ static int taps_of(const windows *w)
     return taps;
 }
 
+static void set_pool(test_random *r, windows *w)
+{
+    w->pool = test_random_chance(r, 50) ? "sum" : "max";
+    w->clamped = test_random_chance(r, 50);
+    w->ins = w->outs = 1;
+    w->groups = draw(r, 1, 5);
+    w->zeros[0] = w->zeros[1] = w->leaves = w->flipped = false;
+}
+
 static windows draw_windows(test_random *r)
 {
     static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" }, { "u8", "i32" },
@@ -78,6 +89,8 @@ static windows draw_windows(test_random *r)
     w.flipped = test_random_chance(r, 20);
     w.bias = test_random_chance(r, 50);
     w.leaves = type < 3 && test_random_chance(r, 30);
+    if (test_random_chance(r, 30))
+        set_pool(r, &w);
     w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
@@ -164,6 +177,30 @@ static void write_factors(const windows *w, rt_bytes *text)
         opjit_rt_bytes_printf(text, ", %s)", zero_of(w));
 }
 
+/* What padding is to a pool. */
+static const char *nothing_of(const windows *w)
+{
+    if (strcmp(w->pool, "sum") == 0)
+        return zero_of(w);
+    return strcmp(w->type, "i32") == 0 ? "i32 -2147483648" : strcmp(w->type, "f64") == 0 ? "f64 -inf" : "f32 -inf";
+}
+
+static void write_pool(const windows *w, rt_bytes *text)
+{
+    char at[SPACE][200], tap[100];
+    const bool wide = strcmp(w->in, w->type) != 0;
+    for (int i = 0; i < w->space; i++)
+        write_tap(w, i, at[i], tap);
+    write_inside(w, at, text);
+    opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, %%o", wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "");
+    for (int i = 0; i < w->space; i++)
+        if (w->clamped)
+            opjit_rt_bytes_printf(text, ", clamp(%s, 0, %d)", at[i], w->s[i].in - 1);
+        else
+            opjit_rt_bytes_printf(text, ", %s", at[i]);
+    opjit_rt_bytes_printf(text, "]%s, %s)", wide ? ")" : "", nothing_of(w));
+}
+
 static void write_text(const windows *w, rt_bytes *text)
 {
     const int outs = w->groups * w->outs;
@@ -178,12 +215,17 @@ static void write_text(const windows *w, rt_bytes *text)
     opjit_rt_bytes_printf(text, " (%%n,%%o");
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, ",%%p%d", i);
-    opjit_rt_bytes_printf(text, ") = reduce dot %%k in 0..%d block %d: pair(", w->ins * taps_of(w), w->block);
-    write_factors(w, text);
+    if (w->pool != NULL) {
+        opjit_rt_bytes_printf(text, ") = reduce %s %%k in 0..%d: ", w->pool, taps_of(w));
+        write_pool(w, text);
+    } else {
+        opjit_rt_bytes_printf(text, ") = reduce dot %%k in 0..%d block %d: pair(", w->ins * taps_of(w), w->block);
+        write_factors(w, text);
+    }
     char at[40] = "";
     for (int i = 0; i < w->space; i++)
         snprintf(at + strlen(at), sizeof at - strlen(at), ",%%q%d", i);
-    opjit_rt_bytes_printf(text, ")\n yield %%y (%%n1,%%o1%s) = ", at);
+    opjit_rt_bytes_printf(text, "%s\n yield %%y (%%n1,%%o1%s) = ", w->pool != NULL ? "" : ")", at);
     opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s)\n}\n"
                                         : "load %%s[%%n1,%%o1%s]%.0s\n}\n",
                           at, zero_of(w));
@@ -250,6 +292,24 @@ static double sum_of(const windows *w, void *const *memory, int n, int o, const 
     return total;
 }
 
+/* Of a step after the others. */
+static double pooled(const windows *w, double before, double x)
+{
+    return strcmp(w->pool, "sum") == 0 ? rounded(w, before + x) : before > x || isnan(before) ? before : x;
+}
+
+static double pool_of(const windows *w, void *const *memory, int n, int o, const int *at)
+{
+    const double nothing = strcmp(w->pool, "sum") == 0 ? 0 : strcmp(w->type, "i32") == 0 ? INT32_MIN : -INFINITY;
+    double all = nothing;
+    for (int k = 0; k < taps_of(w); k++) {
+        bool inside;
+        const double x = input_of(w, memory[INPUT], (int64_t)n * w->groups + o, k, at, &inside);
+        all = pooled(w, all, inside ? x : nothing);
+    }
+    return all;
+}
+
 static void check_output(const void *user, void *const *memory, const char *pass, const char *text)
 {
     const windows *const w = user;
@@ -261,7 +321,7 @@ static void check_output(const void *user, void *const *memory, const char *pass
         for (int i = w->space; i-- > 0; rest /= w->s[i].out)
             at[i] = rest % w->s[i].out;
         const int o = rest % (w->groups * w->outs);
-        double x = sum_of(w, memory, rest / (w->groups * w->outs), o, at);
+        double x = (w->pool != NULL ? pool_of : sum_of)(w, memory, rest / (w->groups * w->outs), o, at);
         if (w->bias) {
             x = rounded(w, x + element(w->type, memory[BIAS], o));
             x = isnan(x) || x > 0 ? x : 0;
