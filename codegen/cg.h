@@ -338,6 +338,8 @@ LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b
 /* An arithmetic, bit or rounding op on elements of one type (arith.c); all operands have the same lanes. */
 LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
 LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a, LLVMValueRef b);
+/* Of floats: x if it is beyond y (less than it for MIN, greater for MAX), else y. */
+LLVMValueRef opjit_cg_beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y);
 /* convert.c */
 LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef v);
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v);

@@ -151,9 +151,9 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
     return known;
 }
 
-/* x beyond y ? x : y, in one instruction where the target has it.  LLVM treats -0 and 0 as equal there, which gives y
- * on x86-64 but not on machines whose instructions order zeros; those select between bits. */
-static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
+/* In one instruction where the target has it.  LLVM treats -0 and 0 as equal there, which gives y on x86-64 but not on
+ * machines whose instructions order zeros; those select between bits. */
+LLVMValueRef opjit_cg_beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
 {
     const LLVMRealPredicate how = op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
     LLVMValueRef bits = f->cpu->orders_zeros && LLVMIsConstant(y) ? opjit_cg_as_bits(f, y) : NULL;
@@ -184,13 +184,14 @@ static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueR
                                   LLVMValueRef y)
 {
     if (is_number(type, bits[0], true))
-        return beyond(f, op, type, x, y);
+        return opjit_cg_beyond(f, op, type, x, y);
     if (is_number(type, bits[1], false))
-        return beyond(f, op, type, y, x);
+        return opjit_cg_beyond(f, op, type, y, x);
     LLVMValueRef limit = is_number(type, bits[1], true) ? limited(f, op, x, y) : NULL;
     if (limit)
         return limit;
-    LLVMValueRef choice = beyond(f, op, type, x, y); /* in rounds slow selection makes faster code of what follows */
+    LLVMValueRef choice = opjit_cg_beyond(f, op, type, x, y);
+    /* in rounds slow selection makes faster code of what follows */
     LLVMValueRef v = f->peak || f->piece->copies > 1 || !f->cpu->unless_nan ? NULL : f->cpu->unless_nan(f, choice, x);
     return v ? v : LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
 }

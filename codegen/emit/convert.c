@@ -65,27 +65,50 @@ static LLVMValueRef float_to_float(cg_func *f, ir_type from, ir_type to, LLVMVal
     return LLVMBuildFPTrunc(f->b, opjit_cg_as_float(f, v), opjit_cg_float(f, IR_F32, opjit_cg_lanes(v)), "");
 }
 
+static LLVMValueRef number_or_zero(cg_func *f, ir_type from, LLVMValueRef v)
+{
+    LLVMValueRef is_number = LLVMBuildFCmp(f->b, LLVMRealORD, v, v, "");
+    return LLVMBuildSelect(f->b, is_number, v, opjit_cg_real(f, from, opjit_cg_lanes(v), 0), "");
+}
+
+/* To 8 or 16 bits, whose limits are floats: what is beyond them becomes them before the instruction gets it. */
+static LLVMValueRef float_to_short(cg_func *f, ir_type from, LLVMValueRef v, uint32_t bits, bool is_signed)
+{
+    const uint32_t lanes = opjit_cg_lanes(v);
+    const double end = (double)(1 << (bits - is_signed)), lowest = is_signed ? -end : 0;
+    v = opjit_cg_beyond(f, IR_MAX, from, number_or_zero(f, from, v), opjit_cg_real(f, from, lanes, lowest));
+    v = opjit_cg_beyond(f, IR_MIN, from, v, opjit_cg_real(f, from, lanes, end - 1));
+    return opjit_cg_resize(f, LLVMBuildFPToSI(f->b, v, opjit_cg_int(f, 32, lanes), ""), bits, false);
+}
+
+/* What float_to_short made is a number of 32 bits that has the same value; NULL: it is none. */
+static LLVMValueRef before_short(LLVMValueRef v)
+{
+    LLVMValueRef from = LLVMIsATruncInst(v) ? LLVMGetOperand(v, 0) : NULL;
+    return from && LLVMIsAFPToSIInst(from) ? from : NULL;
+}
+
 /* Toward zero, saturating, NaN to 0.  Values out of range, for which the instruction's result is unspecified, don't
- * reach it; the limits are powers of two, so the comparisons are exact. */
+ * reach it; limits of 32 and 64 bits are powers of two, so the comparisons are exact. */
 static LLVMValueRef float_to_integer(cg_func *f, ir_type from, ir_type to, LLVMValueRef v)
 {
-    const uint32_t bits = 8 * opjit_ir_type_size(to), lanes = opjit_cg_lanes(v), wide = bits < 32 ? 32 : bits;
+    const uint32_t bits = 8 * opjit_ir_type_size(to), lanes = opjit_cg_lanes(v);
     const bool is_signed = ir_is_signed(to);
     if (from == IR_F16) {
         v = opjit_cg_half_to_f32(f, v);
         from = IR_F32;
     }
     v = opjit_cg_as_float(f, v);
+    if (bits < 32)
+        return float_to_short(f, from, v, bits, is_signed);
     const double top = (double)((uint64_t)1 << (bits - 1)) * (is_signed ? 1 : 2), bottom = is_signed ? -top : 0;
     LLVMValueRef high = LLVMBuildFCmp(f->b, LLVMRealOGE, v, opjit_cg_real(f, from, lanes, top), "");
     LLVMValueRef low = LLVMBuildFCmp(f->b, LLVMRealOLE, v, opjit_cg_real(f, from, lanes, bottom), "");
     LLVMValueRef nan = LLVMBuildFCmp(f->b, LLVMRealUNO, v, v, "");
     LLVMValueRef out = LLVMBuildOr(f->b, LLVMBuildOr(f->b, high, low, ""), nan, "");
     LLVMValueRef safe = LLVMBuildSelect(f->b, out, opjit_cg_real(f, from, lanes, 0), v, "");
-    const bool as_signed = is_signed || bits < 32;
-    LLVMTypeRef type = opjit_cg_int(f, wide, lanes);
-    LLVMValueRef x = as_signed ? LLVMBuildFPToSI(f->b, safe, type, "") : LLVMBuildFPToUI(f->b, safe, type, "");
-    x = opjit_cg_resize(f, x, bits, false);
+    LLVMTypeRef type = opjit_cg_int(f, bits, lanes);
+    LLVMValueRef x = is_signed ? LLVMBuildFPToSI(f->b, safe, type, "") : LLVMBuildFPToUI(f->b, safe, type, "");
     const uint64_t ones = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     x = LLVMBuildSelect(f->b, high, opjit_cg_number(f, bits, lanes, is_signed ? ones >> 1 : ones), x, "");
     return is_signed ? LLVMBuildSelect(f->b, low, opjit_cg_number(f, bits, lanes, (ones >> 1) + 1), x, "") : x;
@@ -129,5 +152,6 @@ LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef
         return ir_is_float(to) ? float_to_float(f, from, to, v) : float_to_integer(f, from, to, v);
     if (ir_is_float(to))
         return integer_to_float(f, from, to, v);
-    return opjit_cg_resize(f, v, 8 * opjit_ir_type_size(to), ir_is_signed(from));
+    LLVMValueRef wide = 8 * opjit_ir_type_size(to) == 32 ? before_short(v) : NULL;
+    return wide ? wide : opjit_cg_resize(f, v, 8 * opjit_ir_type_size(to), ir_is_signed(from));
 }

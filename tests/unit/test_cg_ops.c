@@ -37,6 +37,7 @@ typedef struct sample {
     uint32_t level;
     uint32_t constant; /* operand that is constant, counted from 1; 0: none */
     uint64_t bits;     /* of it */
+    ir_type through;   /* that a cast makes first; IR_NONE: none */
 } sample;
 
 static ir_ref operand(ir_func *f, const sample *s, uint32_t i, uint32_t tensor, ir_ref j)
@@ -58,6 +59,8 @@ static ir_ref value(ir_func *f, const sample *s, const uint32_t *tensors, ir_ref
         return ir_expr1(f, IR_ELEM, s->type, ir_expr1(f, IR_TO_INDEX, IR_INDEX, opjit_ir_load(f, tensors[0], &j)));
     for (uint32_t i = 0; i < count; i++)
         a[i] = operand(f, s, i, tensors[i], j);
+    if (s->through != IR_NONE)
+        a[0] = ir_expr1(f, IR_CAST, s->through, a[0]);
     ir_ref v = opjit_ir_expr(f, s->op, s->type, count, a);
     if (ir_at(f, v)->type == IR_BOOL)
         v = ir_expr1(f, IR_CAST, s->type, v);
@@ -116,8 +119,8 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
             if (t >= FOREIGN && (t + level + (uint32_t)op + (uint32_t)type + (uint32_t)from) % 2 == 0)
                 continue; /* emulators are slow: every second target or level */
             const uint32_t size = opjit_ir_type_size(type);
-            const sample vectors = { op, type, from, targets[t].bytes / size, targets[t].target, level, 0, 0 };
-            const sample scalars = { op, type, from, 1, targets[t].target, level, 0, 0 };
+            const sample vectors = { op, type, from, targets[t].bytes / size, targets[t].target, level, 0, 0, IR_NONE };
+            const sample scalars = { op, type, from, 1, targets[t].target, level, 0, 0, IR_NONE };
             check_sample(&vectors, &r);
             if (level == OPJIT_LEVEL_QUICK)
                 check_sample(&scalars, &r);
@@ -171,8 +174,9 @@ START_TEST(constant_bounds)
         static const uint32_t some[] = { 2, 0, FOREIGN, FOREIGN + 3, FOREIGN + 4 };
         const uint32_t t = some[n % 5], lanes = targets[t].bytes / opjit_ir_type_size(type);
         const uint32_t level = n % 4 < 2 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
-        check_sample(&(sample){ IR_MIN, type, type, lanes, targets[t].target, level, 1 + n % 2, bits }, &r);
-        check_sample(&(sample){ IR_MAX, type, type, n % 4 == 1 ? 1 : lanes, targets[t].target, level, 1 + n % 2, bits },
+        check_sample(&(sample){ IR_MIN, type, type, lanes, targets[t].target, level, 1 + n % 2, bits, IR_NONE }, &r);
+        check_sample(&(sample){ IR_MAX, type, type, n % 4 == 1 ? 1 : lanes, targets[t].target, level, 1 + n % 2, bits,
+                                IR_NONE },
                      &r);
     }
 }
@@ -198,12 +202,34 @@ START_TEST(every_cast)
 }
 END_TEST
 
+/* Numbers that become 8 or 16 bits, and then 32 or 64, where the first cast limits them. */
+START_TEST(casts_of_casts)
+{
+    static const ir_type wide[] = { IR_I32, IR_U32, IR_I64, IR_F32 };
+    test_random r;
+    for (ir_type from = IR_F16; from <= IR_F64; from++)
+        for (uint32_t w = 0; w < sizeof(wide) / sizeof(wide[0]); w++)
+            for (uint32_t t = 0; t < FOREIGN; t++)
+                for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+                    const uint32_t widest = opjit_ir_type_size(from) > opjit_ir_type_size(wide[w])
+                                                ? opjit_ir_type_size(from) : opjit_ir_type_size(wide[w]);
+                    test_random_init(&r, 1, (uint64_t)_i, from * 100u + w);
+                    check_sample(&(sample){ .op = IR_CAST, .type = wide[w], .from = from, .through = (ir_type)_i,
+                                            .lanes = targets[t].bytes / widest, .target = targets[t].target,
+                                            .level = level },
+                                 &r);
+                }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cg.ops");
     TCase *t = tcase_create("ops");
     tcase_add_loop_test(t, every_op, 1, IR_OP_COUNT);
     tcase_add_loop_test(t, every_cast, IR_F16, IR_U64 + 1);
+    tcase_add_loop_test(t, casts_of_casts, IR_I8, IR_I16 + 1);
+    tcase_add_loop_test(t, casts_of_casts, IR_U8, IR_U16 + 1);
     tcase_add_loop_test(t, every_select, IR_F16, IR_U64 + 1);
     tcase_add_loop_test(t, constant_bounds, IR_F16, IR_F64 + 1);
     suite_add_tcase(s, t);
