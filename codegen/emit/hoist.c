@@ -33,7 +33,39 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
         opjit_cg_hoist_start(f, node, loop, lanes);
 }
 
-/* Pointers for the loop's own statements; for loops inside it only values. */
+static void hoist_value(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const cg_info *info = &f->info[node];
+    cg_entry *seen = &f->cache[CG_POINTER][node];
+    if (info->inside >> loop == 0 && !info->fresh && !info->guarded) {
+        if (!is_leaf(n) && n->type != IR_INDEX && n->type != IR_BOOL)
+            (void)(splat ? opjit_cg_emit_lanes(f, node, lanes) : opjit_cg_emit(f, node));
+        return;
+    }
+    if (n->op == IR_LOAD || seen->scope == f->scopes[f->scope_count - 1])
+        return;
+    *seen = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
+    for (uint32_t i = 0; i < n->count; i++)
+        hoist_value(f, ir_operand(f->ir, node, i), loop, lanes, true);
+}
+
+/* Values of an innermost loop with vectors that are the same in all of this one, too: a loop over lines that are as
+ * short as a vector would make them again for each of these. */
+static void hoist_inner(cg_func *f, ir_ref inner, uint32_t loop)
+{
+    const ir_node *c = ir_at(f->ir, inner);
+    if (f->cpu->grid || f->piece->block.on || c->vec < 2 || c->hold)
+        return;
+    for (ir_ref s = c->body; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_FOR)
+            return;
+    for (ir_ref s = c->body; s != 0; s = ir_at(f->ir, s)->next)
+        for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
+            hoist_value(f, ir_operand(f->ir, s, i), loop, c->vec, false);
+}
+
+/* Pointers and values for the loop's own statements; values for loops inside it. */
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
@@ -42,5 +74,7 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes)
             hoist_expr(f, ir_operand(f->ir, s, i), loop, lanes, lanes > 1 && n->op == IR_STORE && i == 0);
         if (n->op == IR_STORE)
             opjit_cg_hoist_pointer(f, s, loop);
+        if (n->op == IR_FOR)
+            hoist_inner(f, s, loop);
     }
 }
