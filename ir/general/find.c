@@ -207,21 +207,35 @@ static opjit_status try_one(trial *t, bool tails, ir_general *out, ir_cut *out_c
 }
 
 /* With both answers to how many whole blocks a multiple has. */
+static opjit_status try_both(trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
+{
+    const opjit_status status = try_one(t, false, out, out_cut, error);
+    if (status != OPJIT_UNSUPPORTED)
+        return status;
+    const opjit_status other = try_one(t, true, out, out_cut, NULL);
+    if (other == OPJIT_OK)
+        opjit_rt_error_clear(error);
+    return other == OPJIT_UNSUPPORTED ? status : other;
+}
+
 static opjit_status try_group(const finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
     ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count };
     trial t = { .x = x, .general = out, .samples = &samples };
+    opjit_status status = OPJIT_OK;
+    rt_arena arena;
 
     keep_group(x, group, &samples, &t);
     if (!are_varied(x, &samples))
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT, x->dims[0].name, (long long)x->typical[0]);
-    const opjit_status status = try_one(&t, false, out, out_cut, error);
-    if (status != OPJIT_UNSUPPORTED)
-        return status;
-    const opjit_status other = try_one(&t, true, out, out_cut, NULL);
-    if (other == OPJIT_OK)
-        opjit_rt_error_clear(error);
-    return other == OPJIT_UNSUPPORTED ? status : other;
+    opjit_rt_arena_init(&arena, samples.functions[0]->allocator);
+    t.arena = &arena;
+    for (uint32_t i = 0; i < samples.count && status == OPJIT_OK; i++)
+        status = opjit_ir_count(samples.functions[i], &arena, &t.counts[i], error);
+    if (status == OPJIT_OK)
+        status = try_both(&t, out, out_cut, error);
+    opjit_rt_arena_free(&arena);
+    return status;
 }
 
 opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error)

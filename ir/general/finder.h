@@ -3,6 +3,7 @@
 #ifndef OPJIT_IR_GENERAL_FINDER_H
 #define OPJIT_IR_GENERAL_FINDER_H
 
+#include "ir/general/count.h"
 #include "ir/general/witness.h"
 
 enum { CANDIDATES = 14 };
@@ -33,6 +34,8 @@ typedef struct trial {
     const ir_general *general;
     const ir_samples *samples;
     const ir_definition *definitions[IR_SAMPLES];
+    ir_counts counts[IR_SAMPLES]; /* of samples */
+    rt_arena *arena;
     int64_t refused[OPJIT_MAX_DIMS]; /* the sizes that there is no proof for */
     uint64_t most_work; /* elements and terms that are interpreted to ask a witness */
 } trial;

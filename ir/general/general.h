@@ -101,4 +101,7 @@ opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit
 /* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error);
 
+/* Whether loops run over the tensor for these values: a size of 0 is given as 1. */
+bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t *values);
+
 #endif

@@ -122,3 +122,13 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
         opjit_ir_free(out);
     return status;
 }
+
+bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t *values)
+{
+    uint64_t size = 1;
+
+    for (uint32_t d = 0; d < g->shaped.tensors[t].rank && size != 0; d++)
+        if (!value_of(g, &g->tensors[t].sizes[d], values, false, &size))
+            return false;
+    return size != 0;
+}

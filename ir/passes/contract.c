@@ -182,7 +182,7 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
-    set_blocks(c, rows, rows->size);
+    set_blocks(c, rows, c->r->general ? INT64_MAX / 2 : rows->size); /* one block of any number of rows */
     const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
     set_blocks(c, columns, bytes / size);
@@ -196,7 +196,7 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
     rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
     columns->tile = given != NULL ? given->columns : c->lanes;
     c->across = given != NULL ? given->across : ACROSS_STEPS;
-    set_blocks(c, rows, rows->size);
+    set_blocks(c, rows, c->r->general ? INT64_MAX / 2 : rows->size); /* one block of any number of rows */
     set_blocks(c, columns, columns->tile);
 }
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* count.c - how often statements run: loops are followed, what they compute is not.  An instance whose loops have a
+ * bound that is wrong for its sizes may stay inside of all tensors, and leave elements out.  So each tensor that
+ * samples write as a whole has to be written as a whole, and reductions have as many terms as samples say. */
+#include "ir/general/count.h"
+
+#include "ir/core/internal.h"
+
+#include <string.h>
+
+enum {
+    STEPS = 1 << 18, /* statements that are met in one function; what is longer is not counted */
+    DEEPEST = 64,    /* expressions in each other */
+    LOOPS = 32,      /* in each other: as rule V16 allows */
+    DEPENDS = 1, ALIKE = 2
+};
+
+typedef struct walker {
+    const ir_func *f;
+    ir_counts *out;
+    int64_t *values;  /* by VAR */
+    uint8_t *depth;   /* by VAR: of its loop, counted from 1; 0: its loop does not run */
+    uint8_t *alike;   /* by FOR: ALIKE: its iterations are, in bounds of loops; DEPENDS: they are not; 0: not known */
+    uint64_t touched; /* loops whose variables bounds have read, as bits */
+    uint32_t steps, stage;
+    bool lost; /* a bound depends on elements, or it takes too long */
+} walker;
+
+static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
+{
+    const ir_func *f = w->f;
+    const ir_node *n = ir_at(f, r);
+    uint64_t args[3] = { 0 }, value = 0;
+
+    if (n->op == IR_CONST)
+        return (int64_t)n->imm;
+    if (n->op == IR_VAR && w->depth[r] != 0) {
+        w->touched |= UINT64_C(1) << w->depth[r];
+        return w->values[r];
+    }
+    if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET && depth < DEEPEST)
+        return value_of(w, ir_operand(f, n->ref, 0), depth + 1);
+    w->lost = w->lost || n->type != IR_INDEX || n->count == 0 || n->count > 3 || n->op == IR_LOAD || depth == DEEPEST;
+    for (uint32_t i = 0; i < n->count && !w->lost; i++) {
+        w->lost = ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
+        args[i] = w->lost ? 0 : (uint64_t)value_of(w, ir_operand(f, r, i), depth + 1);
+    }
+    w->lost = w->lost || !opjit_ir_scalar((ir_op)n->op, IR_INDEX, IR_INDEX, args, &value);
+    return (int64_t)value;
+}
+
+static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times);
+
+/* A loop from lo to hi; bodies of which no bound depends on the variable are followed once. */
+static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t step, uint32_t depth, uint64_t times)
+{
+    const ir_node *n = ir_at(w->f, loop);
+    const uint64_t outer = w->touched;
+
+    if (hi <= lo || depth >= LOOPS || step < 1) {
+        w->lost = w->lost || depth >= LOOPS || step < 1;
+        return;
+    }
+    w->depth[n->ref] = (uint8_t)depth;
+    w->values[n->ref] = lo;
+    if (w->alike[loop] == 0) {
+        w->touched = 0;
+        count_block(w, n->body, depth + 1, 0);
+        w->alike[loop] = (w->touched >> depth & 1) != 0 ? DEPENDS : ALIKE;
+    }
+    w->touched |= outer;
+    if (w->alike[loop] == ALIKE)
+        count_block(w, n->body, depth + 1, times * (uint64_t)((hi - lo + step - 1) / step));
+    for (int64_t i = lo; i < hi && w->alike[loop] == DEPENDS && !w->lost && times != 0; i += step) {
+        w->values[n->ref] = i;
+        count_block(w, n->body, depth + 1, times);
+    }
+    w->depth[n->ref] = 0;
+}
+
+/* A block's sum, of which there are as many as blocks. */
+static bool is_total(const ir_func *f, ir_ref value)
+{
+    return ir_at(f, value)->op == IR_GET && ir_at(f, ir_at(f, value)->ref)->op == IR_ACC;
+}
+
+static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times)
+{
+    const ir_func *f = w->f;
+
+    for (ir_ref s = first; s != 0 && !w->lost; s = ir_at(f, s)->next) {
+        const ir_node *n = ir_at(f, s);
+        w->lost = w->steps++ > STEPS;
+        if (n->op == IR_FOR) {
+            const int64_t lo = value_of(w, ir_operand(f, s, 0), 0), hi = value_of(w, ir_operand(f, s, 1), 0);
+            count_loop(w, s, lo, hi, (int64_t)n->imm, depth, times);
+        } else if (n->op == IR_STORE) {
+            const uint32_t root = opjit_ir_root(f, n->ref);
+            w->out->stores[root] += times;
+            w->out->stage_of[root] = w->stage;
+            if (f->tensors[root].role != IR_SCRATCH)
+                w->out->results[w->stage] += times;
+        } else if (n->op == IR_UPD && !is_total(f, ir_operand(f, s, 0))) {
+            w->out->terms[w->stage] += times;
+        }
+    }
+}
+
+opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, opjit_error *error)
+{
+    walker w = { .f = f, .out = out };
+
+    *out = (ir_counts){ .tensor_count = f->tensor_count };
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        out->stage_count++;
+    out->stores = ARENA_ARRAY(arena, uint64_t, f->tensor_count);
+    out->stage_of = ARENA_ARRAY(arena, uint32_t, f->tensor_count);
+    out->results = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
+    out->lost = ARENA_ARRAY(arena, bool, out->stage_count + 1u);
+    out->terms = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
+    w.values = ARENA_ARRAY(arena, int64_t, f->node_count);
+    w.depth = ARENA_ARRAY(arena, uint8_t, f->node_count);
+    w.alike = ARENA_ARRAY(arena, uint8_t, f->node_count);
+    if (out->stores == NULL || out->stage_of == NULL || out->results == NULL || out->terms == NULL ||
+        out->lost == NULL || w.values == NULL || w.depth == NULL || w.alike == NULL)
+        return opjit_rt_no_memory(error);
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next, w.stage++) {
+        const int64_t lo = value_of(&w, ir_operand(f, s, 0), 0), hi = value_of(&w, ir_operand(f, s, 1), 0);
+        if (!w.lost)
+            count_loop(&w, s, lo, hi, 1, 1, 1);
+        out->lost[w.stage] = w.lost;
+        w.touched = 0;
+        w.steps = 0;
+        w.lost = false;
+    }
+    return OPJIT_OK;
+}
+
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t elements_of(const ir_tensor *t)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        count *= t->sizes[d];
+    return count;
+}
+
+/* The instance writes all of a tensor of which samples write all, and no more often where they write each element
+ * once. */
+static bool writes_all(const ir_samples *samples, const ir_counts *counts, const ir_func *f, const ir_counts *own,
+                       uint32_t t)
+{
+    bool all = true, once = true;
+
+    for (uint32_t i = 0; i < samples->count; i++) {
+        const uint64_t elements = elements_of(&samples->functions[i]->tensors[t]);
+        all = all && counts[i].stores[t] >= elements;
+        once = once && counts[i].stores[t] == elements;
+    }
+    return (!all || own->stores[t] >= elements_of(&f->tensors[t])) &&
+           (!once || own->stores[t] == elements_of(&f->tensors[t]));
+}
+
+/* Whether bounds of the stage depend on elements, or it was too long to count. */
+static bool is_lost(const ir_samples *samples, const ir_counts *counts, const ir_counts *own, uint32_t stage)
+{
+    bool lost = own->lost[stage];
+    for (uint32_t i = 0; i < samples->count; i++)
+        lost = lost || counts[i].lost[stage];
+    return lost;
+}
+
+/* Scratch that samples write is written. */
+static bool writes_any(const ir_counts *counts, const ir_counts *own, uint32_t t)
+{
+    const uint32_t stage = counts[0].stage_of[t];
+    return own->stores[t] != 0 || counts[0].stores[t] == 0 || own->results[stage] == 0;
+}
+
+bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
+                           const int64_t *values, const ir_func *f, const ir_counts *own)
+{
+    int64_t series[IR_SAMPLES], value;
+    opjit_size_form form;
+
+    if (own->stage_count != counts[0].stage_count)
+        return true;
+    for (uint32_t t = 1; t < own->tensor_count; t++) {
+        const ir_role role = f->tensors[t].role;
+        if (!opjit_ir_general_is_reached(g, t, values) || is_lost(samples, counts, own, own->stage_of[t]) ||
+            is_lost(samples, counts, own, counts[0].stage_of[t]))
+            continue;
+        if ((role == IR_TEMP || role == IR_OUT) && !writes_all(samples, counts, f, own, t))
+            return false;
+        if (role == IR_SCRATCH && !writes_any(counts, own, t))
+            return false;
+    }
+    for (uint32_t s = 0; s < own->stage_count; s++) {
+        for (uint32_t i = 0; i < samples->count; i++)
+            series[i] = (int64_t)counts[i].terms[s];
+        if (!is_lost(samples, counts, own, s) && opjit_ir_form_fit(samples, series, &form) &&
+            opjit_ir_form_value(&form, samples->dim_count, values, &value) && (uint64_t)value != own->terms[s])
+            return false;
+    }
+    return true;
+}
