@@ -50,7 +50,11 @@ static LLVMValueRef form_value(const packed *p, const opjit_size_form *form)
         sum = LLVMBuildAdd(f->b, sum, term, "");
     }
     sum = LLVMBuildUDiv(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->divisor), "");
-    return LLVMBuildMul(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->times), "");
+    sum = LLVMBuildMul(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->times), "");
+    for (uint32_t d = 0; d < p->meta->dims && form->factors[1] == 0; d++)
+        for (uint32_t k = 0; k < form->powers[1][d]; k++)
+            sum = LLVMBuildMul(f->b, sum, dim_at(p, d), "");
+    return sum;
 }
 
 /* The iterations of a step in this call. */

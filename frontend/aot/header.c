@@ -66,7 +66,9 @@ static const char *dim_name(const fe_shipped *k, uint32_t d)
 /* The form as an expression, for people or for a macro of C. */
 static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_macro, rt_bytes *out)
 {
-    const bool divides = form->divisor != 1 || form->times != 1;
+    static const uint8_t none[OPJIT_MAX_DIMS];
+    const bool scales = form->factors[1] == 0 && memcmp(form->powers[1], none, sizeof none) != 0;
+    const bool divides = form->divisor != 1 || form->times != 1 || scales;
     const char *between = "";
 
     opjit_rt_bytes_printf(out, "%s", divides ? "(" : "");
@@ -86,6 +88,9 @@ static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_m
         opjit_rt_bytes_printf(out, in_macro ? "%sINT64_C(%" PRId64 ")" : "%s%" PRId64, between, form->constant);
     if (divides)
         opjit_rt_bytes_printf(out, ") / %" PRId64 " * %" PRId64, form->divisor, form->times);
+    for (uint32_t d = 0; d < shipped_meta(k, 0)->dims && form->factors[1] == 0; d++)
+        for (uint32_t p = 0; p < form->powers[1][d]; p++)
+            opjit_rt_bytes_printf(out, in_macro ? " * (int64_t)(%s)" : " * %s", dim_name(k, d));
 }
 
 static void put_sizes(const fe_shipped *k, const opjit_size_form *forms, const opjit_buffer_info *info, rt_bytes *out)

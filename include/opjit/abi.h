@@ -72,7 +72,8 @@ typedef struct opjit_param_info {
 /* A number that follows from the sizes d of a call's dynamic dimensions:
  *     times * floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k])
  *                   / divisor)
- * An unused term has the factor 0 and powers of 0. */
+ * An unused term has the factor 0 and powers of 0.  Where the second term has the factor 0 and powers, their product is
+ * a factor of the whole: so many blocks of rows of each of so many matrices. */
 typedef struct opjit_size_form {
     int64_t constant;          /* what no size has a part in */
     int64_t factors[2];        /* of the terms */

@@ -31,5 +31,7 @@ ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form)
                    : ir_make2(f, IR_IADD, IR_INDEX, sum, opjit_ir_index(f, form->constant));
     if (form->divisor != 1)
         sum = ir_make2(f, IR_IDIV, IR_INDEX, sum, opjit_ir_index(f, form->divisor));
-    return ir_make2(f, IR_IMUL, IR_INDEX, sum, opjit_ir_index(f, form->times));
+    sum = ir_make2(f, IR_IMUL, IR_INDEX, sum, opjit_ir_index(f, form->times));
+    const ir_ref whole = form->factors[1] == 0 ? product_of(f, form->powers[1]) : 0;
+    return whole == 0 ? sum : times(f, sum, whole);
 }

@@ -41,6 +41,27 @@ static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, c
     ++*count;
 }
 
+bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
+                         int64_t values[IR_SAMPLES])
+{
+    uint32_t count = 0;
+
+    for (uint32_t a = 0; a < s->dim_count; a++)
+        for (uint32_t b = a; b <= s->dim_count; b++) { /* a product, or a dimension alone */
+            if (count++ != which)
+                continue;
+            memset(powers, 0, OPJIT_MAX_DIMS);
+            powers[a]++;
+            if (b < s->dim_count)
+                powers[b]++;
+            for (uint32_t i = 0; i < s->count; i++)
+                if (!product_of(powers, s->dim_count, s->values[i], &values[i]))
+                    values[i] = 0;
+            return true;
+        }
+    return false;
+}
+
 /* Products of up to three dimensions, the simple ones first. */
 static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIALS])
 {
@@ -102,7 +123,7 @@ static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *
     if (det == 0 || (y1 * b2 - y2 * b1) % det != 0 || (a1 * y2 - a2 * y1) % det != 0)
         return false;
     const wide x = (y1 * b2 - y2 * b1) / det, y = (a1 * y2 - a2 * y1) / det;
-    if (!narrow(x, &out->factors[0]) || !narrow(y, &out->factors[1]) ||
+    if (x == 0 || y == 0 || !narrow(x, &out->factors[0]) || !narrow(y, &out->factors[1]) ||
         !narrow(series[0] - x * a->values[0] - y * b->values[0], &out->constant))
         return false;
     memcpy(out->powers[0], a->powers, OPJIT_MAX_DIMS);
@@ -119,7 +140,10 @@ bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64
             (!product_of(form->powers[i], dims, values, &product) ||
              __builtin_mul_overflow(form->factors[i], product, &term) || __builtin_add_overflow(sum, term, &sum)))
             return false;
-    return checked_muli(sum / form->divisor - (sum % form->divisor < 0), form->times, out);
+    if (!checked_muli(sum / form->divisor - (sum % form->divisor < 0), form->times, out))
+        return false;
+    return form->factors[1] != 0 ||
+           (product_of(form->powers[1], dims, values, &product) && checked_muli(*out, product, out));
 }
 
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out)

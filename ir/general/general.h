@@ -42,6 +42,11 @@ typedef struct ir_samples {
 /* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out);
 
+/* Product `which`, counted from 0, of one or two dimensions, and what it is in samples; 0: too much.  false: there are
+ * no more. */
+bool opjit_ir_form_scale(const ir_samples *samples, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
+                         int64_t values[IR_SAMPLES]);
+
 typedef struct ir_tensor_forms {
     ir_size_form sizes[8], strides[8], offset;
     ir_size_form bytes;       /* its divisor is 0: of the elements that sizes and strides reach */

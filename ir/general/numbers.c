@@ -144,6 +144,34 @@ static bool is_sum(const number *n)
     return n->by.form.divisor == 1 && n->by.rest == 0;
 }
 
+/* series = a product of dimensions, times a quotient of a base of one term. */
+static bool fit_scaled(const generalizer *g, number *n)
+{
+    uint8_t powers[OPJIT_MAX_DIMS];
+    int64_t scale[IR_SAMPLES];
+
+    for (uint32_t which = 0; opjit_ir_form_scale(g->s, which, powers, scale); which++) {
+        number part = { .by.form.divisor = 0 };
+        bool whole = true;
+        for (uint32_t i = 0; i < g->s->count && whole; i++) {
+            whole = scale[i] != 0 && n->series[i] % scale[i] == 0;
+            part.series[i] = whole ? n->series[i] / scale[i] : 0;
+        }
+        for (uint32_t b = 0; b < g->count && whole; b++) {
+            const number *base = &g->numbers[b];
+            const opjit_size_form *form = &base->by.form;
+            for (uint32_t k = 0; k < g->divisor_count && is_sum(base) && form->factors[1] == 0; k++)
+                if (fit_quotient(g, &part, base, g->divisors[k], 0, false) ||
+                    fit_quotient(g, &part, base, g->divisors[k], 1, false)) {
+                    n->by = part.by;
+                    memcpy(n->by.form.powers[1], powers, sizeof powers);
+                    return true;
+                }
+        }
+    }
+    return false;
+}
+
 void opjit_ir_numbers_fit(generalizer *g)
 {
     const uint32_t count = g->count;
@@ -156,6 +184,9 @@ void opjit_ir_numbers_fit(generalizer *g)
                 for (uint32_t k = 0; k < g->divisor_count && is_sum(&g->numbers[b]); k++)
                     if (fit_divided(g, &g->numbers[i], &g->numbers[b], g->divisors[k], plus != 0))
                         break;
+    for (uint32_t i = 0; i < count && g->s->dim_count > 1; i++)
+        if (g->numbers[i].by.form.divisor == 0)
+            fit_scaled(g, &g->numbers[i]);
 }
 
 /* The number, among those that were entered; NULL: it is the same in all samples. */

@@ -156,7 +156,9 @@ static void choose_blocks(contraction *c, const rt_target *target)
     const bool shared = rows->size > most_rows && c->bytes == 0;
     if (c->r->general) { /* as for the fewest blocks: more of them cost little */
         set_blocks(c, rows, most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
-        set_blocks(c, columns, most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS);
+        /* Of many matrices both sides may change: the number of blocks is to follow from one of them. */
+        const int64_t some = most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS;
+        set_blocks(c, columns, c->batch > 1 && rows->size > rows->tile ? INT64_MAX / 2 : some);
         return;
     }
     for (;;) {

@@ -51,7 +51,8 @@ static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error
 
 static bool is_constant(const opjit_size_form *form)
 {
-    return form->factors[0] == 0 && form->factors[1] == 0;
+    static const uint8_t none[OPJIT_MAX_DIMS];
+    return form->factors[0] == 0 && form->factors[1] == 0 && memcmp(form->powers[1], none, sizeof none) == 0;
 }
 
 /* Ranges of sizes, in the intervals of the dimensions.  That they have all sizes, a call finds out. */

@@ -19,7 +19,11 @@ uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, 
         value += term;
     }
     value = form->divisor == 1 ? value : value / form->divisor; /* not negative, so that is the floor */
-    return (uint64_t)(value * form->times);
+    value *= form->times;
+    for (uint32_t k = 0; k < count && form->factors[1] == 0; k++)
+        for (uint32_t power = 0; power < form->powers[1][k]; power++)
+            value *= (int64_t)dims[k];
+    return (uint64_t)value;
 }
 
 /* A term with all sizes at one end of their intervals; each step towards it is smaller than it, so that none of them
@@ -38,7 +42,7 @@ static bool term_at(const opjit_size_form *form, uint32_t i, const opjit_param_i
 static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
 {
     for (uint32_t k = 0; k < OPJIT_MAX_DIMS; k++)
-        if (form->powers[i][k] > (k < count && form->factors[i] != 0 ? MOST_POWER : 0))
+        if (form->powers[i][k] > (k < count && (form->factors[i] != 0 || i == 1) ? MOST_POWER : 0))
             return false;
     return true;
 }
@@ -68,7 +72,7 @@ bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *di
     const bool all_rise = rises(form, dims, count);
     int64_t least = form->constant, largest = form->constant;
 
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++) { /* of factor 0 both are 0 */
         const bool negative = form->factors[i] < 0 && !all_rise;
         int64_t low, high;
         if (!powers_sane(form, i, count) || !term_at(form, i, dims, count, negative, &low) ||
@@ -79,6 +83,10 @@ bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *di
     if (form->divisor < 1 || form->times < 1 || least < 0 ||
         !checked_muli(largest / form->divisor, form->times, &largest))
         return false;
+    for (uint32_t k = 0; k < count && form->factors[1] == 0; k++)
+        for (uint32_t power = 0; power < form->powers[1][k]; power++)
+            if (!checked_muli(largest, dims[k].hi, &largest))
+                return false;
     *most = (uint64_t)largest;
     return true;
 }
