@@ -56,6 +56,37 @@ static bool guess(searcher *s, const ir_range *range, ir_cut *out)
     return true;
 }
 
+/* How many sizes are in it, at most IR_RANGES + 1. */
+static uint32_t sizes_in(const searcher *s, const ir_range *range)
+{
+    int64_t count = 1;
+    for (uint32_t d = 0; d < s->dim_count && count <= IR_RANGES; d++) {
+        const int64_t own = range->hi[d] - range->lo[d] + 1;
+        count *= own < IR_RANGES + 1 ? own : IR_RANGES + 1;
+    }
+    return (uint32_t)(count < IR_RANGES + 1 ? count : IR_RANGES + 1);
+}
+
+/* Each size by itself, if there is room for so many. */
+static bool split(searcher *s, const ir_range *range)
+{
+    const uint32_t count = sizes_in(s, range);
+
+    if (count < 2 || s->done_count + s->open_count + count > IR_RANGES)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        ir_range *own = &s->open[s->open_count++];
+        int64_t rest = i;
+        *own = *range;
+        for (uint32_t d = 0; d < s->dim_count; d++) {
+            const int64_t width = range->hi[d] - range->lo[d] + 1;
+            own->lo[d] = own->hi[d] = range->lo[d] + rest % width;
+            rest /= width;
+        }
+    }
+    return true;
+}
+
 /* Both parts are tried later, the one with the typical sizes first. */
 static bool cut(searcher *s, const ir_range *range, const ir_cut *at)
 {
@@ -131,6 +162,8 @@ static opjit_status search(searcher *s, opjit_error *error)
         if (is_over(status))
             return opjit_ir_find_over(status, error);
         refusal = refusal == OPJIT_OK ? status : refusal;
+        if (!at.by_proof && split(s, &range))
+            continue;
         if ((at.dim == IR_CUT_NONE && !guess(s, &range, &at)) || !cut(s, &range, &at))
             return refusal;
     }
