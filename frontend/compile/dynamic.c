@@ -77,7 +77,7 @@ static bool same_constant(const fe_buffer *a, const fe_buffer *b)
 static bool is_alike(const fe_graph *a, const fe_graph *b)
 {
     bool alike = a->input_count == b->input_count && a->output_count == b->output_count &&
-                 a->constant_count == b->constant_count && a->node_count == b->node_count;
+                 a->constant_count == b->constant_count;
 
     for (uint32_t i = 0; alike && i < a->constant_count; i++)
         alike = same_constant(&a->constants[i], &b->constants[i]);
@@ -127,6 +127,13 @@ static opjit_status make_loops(const sampler *s, const ir_func *value, ir_func *
     return status;
 }
 
+/* Nodes are told by their numbers, which another number of them has moved. */
+static void forget_origins(ir_func *f)
+{
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        f->tensors[t].origin = 0;
+}
+
 static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out_value,
                                  ir_func *out, opjit_error *error)
 {
@@ -135,6 +142,8 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_gra
             error, OPJIT_UNSUPPORTED,
             "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
+    if (graph->node_count != s->graph->node_count)
+        forget_origins(out_value);
     opjit_status status = note(s, values, graph, error);
     if (status == OPJIT_OK && out != NULL)
         status = make_loops(s, out_value, out, error);
@@ -190,37 +199,12 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-/* The later passes.  The last one puts stages that run once before the others, and drops equal ones: forms of stages
- * follow. */
-static opjit_status expand(sampler *s, ir_general *general, opjit_error *error)
-{
-    ir_func *f = &general->f;
-    ir_ref *const stages = ARENA_ARRAY(&s->arena, ir_ref, general->extent_count);
-    opjit_size_form *const old =
-        opjit_rt_arena_copy(&s->arena, general->extents, general->extent_count, sizeof *general->extents);
-    uint32_t count = 0, at = 0;
-
-    if (stages == NULL || old == NULL)
-        return opjit_rt_no_memory(error);
-    for (ir_ref r = f->body; r != 0 && count < general->extent_count; r = ir_at(f, r)->next)
-        stages[count++] = r;
-    ir_pass_env env = s->env;
-    env.verify = false; /* of flat tensors there is no proof; instances have one */
-    TRY(opjit_ir_run_passes(f, &env, opjit_ir_last_pass(env.target), error));
-    for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)
-        for (uint32_t i = 0; i < count; i++)
-            if (stages[i] == r)
-                general->extents[at++] = old[i];
-    general->extent_count = at; /* less where stages were equal */
-    return OPJIT_OK;
-}
-
 /* The function of a range, with memory for its largest sizes. */
 static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
 {
     ir_func *f = &range->general.f;
 
-    TRY(expand(s, &range->general, error));
+    TRY(opjit_fe_expand_general(&s->env, &s->arena, &range->general, error));
     TRY(opjit_ir_general_resize(&range->general, range->hi, error));
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
