@@ -22,6 +22,8 @@ typedef struct onnx_value {
     uint32_t readers;          /* nodes and outputs of its graph that read it */
     const struct onnx_made *made; /* the call that made it, which a reader may make anew; NULL: not remembered */
     const struct onnx_sequence *sequence; /* of type ONNX_SEQUENCE */
+    const struct onnx_made *follows; /* a constant of other elements for other sizes: the call of which it is */
+    uint32_t output;                 /* that output */
 } onnx_value;
 
 /* A list of values, which are tensors or constants. */
@@ -56,6 +58,7 @@ typedef struct onnx_frame {
 typedef struct onnx_made {
     onnx_call call;
     const onnx_frame *frame;
+    int64_t opset;
 } onnx_made;
 
 typedef opjit_status (*onnx_row_fn)(onnx_import *m, onnx_call *c);
@@ -87,6 +90,9 @@ struct onnx_import {
     const onnx_scope *makers; /* of the nodes that are being imported: an onnx_maker for each name that they make */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
+    uint32_t following; /* calls that are being made again, each for the one before */
+    opjit_tensor (*followed)(onnx_import *m, onnx_value *v); /* puts such a constant into the graph (follow.c) */
+    bool is_sample; /* the sizes are some of many that one kernel is for */
     struct onnx_computing *computing; /* what values are computed from that have to be known; NULL: none is */
     opjit_status (*compute)(onnx_import *m, onnx_value *v); /* makes a constant of one, with computing (compute.c) */
     opjit_error *error;
@@ -243,6 +249,10 @@ opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model);
 bool opjit_onnx_takes_lists(const onnx_row *row);
 /* Runs the call on constants alone, and gives constants. */
 opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);
+/* follow.c: notes which of the call's outputs are constants that follow from a dynamic dimension; one of these in the
+ * graph. */
+opjit_status opjit_onnx_follow(onnx_import *m, onnx_call *c);
+opjit_tensor opjit_onnx_followed(onnx_import *m, onnx_value *v);
 /* The elements of a tensor in another file (files.c). */
 const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_error *error);
 

@@ -92,6 +92,7 @@ opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c)
             continue;
         copies[i] = *inputs[i];
         copies[i].tensor = (opjit_tensor){ 0, 0 };
+        copies[i].follows = NULL;
         c->inputs[i] = &copies[i];
     }
     if (m->error->status == OPJIT_OK)

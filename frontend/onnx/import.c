@@ -229,6 +229,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
     label_node(m, n);
     TRY(make(m, &c));
     TRY(opjit_onnx_status(m));
+    TRY(opjit_onnx_follow(m, &c));
     for (uint32_t i = 0; i < n->output_count; i++) {
         if (n->outputs[i].size == 0)
             continue;

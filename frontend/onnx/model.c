@@ -103,6 +103,8 @@ static opjit_status read_model(opjit_model *model, const opjit_model_options *o,
                       .arena = &model->arena,
                       .model = &model->records,
                       .files = &model->files,
+                      .is_sample = sample != NULL,
+                      .followed = opjit_onnx_followed,
                       .error = error };
     TRY(opjit_onnx_read(model->bytes, &model->arena, &model->records, error));
     m.opset = model->records.opset;

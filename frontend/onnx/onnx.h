@@ -10,6 +10,7 @@
 #define ONNX_DEPTH 32u       /* of graphs in graphs, and of functions that use functions */
 #define ONNX_NUMBERS 1000000 /* of an attribute */
 #define ONNX_NODES 1000000u  /* that are imported */
+#define ONNX_FOLLOWED 1000u  /* constants, each made of the one before, that follow from a dynamic dimension */
 #define ONNX_OTHER_DOMAINS (-1) /* in place of an opset: operators of other domains alone are imported */
 
 /* TensorProto.DataType. */

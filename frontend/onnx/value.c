@@ -222,6 +222,8 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
                         v->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without an element");
         return null;
     }
+    if (v->follows != NULL)
+        return m->followed(m, v);
     const void *const data = opjit_onnx_stored(m, v);
     if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
         return null;
@@ -380,7 +382,7 @@ opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c)
     onnx_made *const made = ARENA_NEW(m->arena, onnx_made);
     if (made == NULL)
         return opjit_rt_no_memory(m->error);
-    *made = (onnx_made){ *c, m->frame };
+    *made = (onnx_made){ *c, m->frame, m->opset };
     c->outputs[0].made = made;
     return OPJIT_OK;
 }

@@ -46,6 +46,14 @@ def models(folder):
     save(folder / "softmax.onnx", [("Softmax", ["x"], ["y"], {"axis": -1})], [("x", [2, "rows", "n"])],
          [("y", [2, "rows", "n"])])
     yield folder / "softmax.onnx", [2, "rows", "n"], "n=1..300:100"
+    one = numpy_helper.from_array(np.int64(1), "one")
+    save(folder / "positions.onnx",
+         [("Shape", ["x"], ["s"]), ("Gather", ["s", "last"], ["n"]), ("Range", ["zero", "n", "one"], ["r"]),
+          ("Expand", ["r", "s"], ["e"]), ("Cast", ["e"], ["f"], {"to": FLOAT}), ("Cast", ["n"], ["c"], {"to": FLOAT}),
+          ("Div", ["f", "c"], ["d"]), ("Add", ["x", "d"], ["y"])],
+         [("x", [2, "rows", "n"])], [("y", [2, "rows", "n"])],
+         [one, numpy_helper.from_array(np.int64(0), "zero"), numpy_helper.from_array(np.int64(2), "last")])
+    yield folder / "positions.onnx", [2, "rows", "n"], "n=1..300:100"
 
 
 def call(*args):
