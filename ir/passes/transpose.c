@@ -152,10 +152,11 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
         opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
         return false;
-    t.repeats = stays(&t) || !opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
+    const bool is_loaded = opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
+    t.repeats = stays(&t) || !is_loaded;
     int64_t rows = LANE_BYTES / t.least_bytes, unroll;
     int64_t lanes = s->target->vector_bytes / (t.wide > size ? t.wide : size);
-    const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
+    const bool past = s->beyond_caches && !is_loaded && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
                       is_multiple(f, t.columns, lanes);
     const bool tile = is_tile(&t, around, IR_LINE / size);
     while (!is_long(f, t.columns, lanes) && !tile && lanes > LANE_BYTES / size)
