@@ -6,8 +6,6 @@
 
 #include "ir/core/internal.h"
 
-#include <string.h>
-
 enum {
     STEPS = 1 << 18, /* statements that are met in one function; what is longer is not counted */
     DEEPEST = 64,    /* expressions in each other */
