@@ -402,7 +402,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     const ir_ref pair = ir_operand(f, c.statement, 0);
     const contract_side *columns = &c.side[CONTRACT_COLUMNS]; /* without a dimension: one element, as dots or not */
     const int64_t rows = c.side[CONTRACT_ROWS].size;
-    const int64_t sums = rows * columns->size, all = sums < FEWEST_SUMS ? sums : c.batch * sums;
+    const int64_t sums = rows * columns->size, all = sums < FEWEST_SUMS || r->general ? sums : c.batch * sums;
     if (given == NULL && all < LEAST_WORK / c.length)
         return false;
     const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);

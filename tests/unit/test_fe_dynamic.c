@@ -133,6 +133,14 @@ static void decode(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor q = INPUT("q", 2, 1, 32), k = INPUT("k", 2, n, 32);
     opjit_graph_output(g, "y", attend(g, opjit_graph_matrix_multiply(g, q, k, 0, 1), n));
 }
+/* A batch whose products of few keys are, for one size alone, worth tiles together. */
+static void decode_heads(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, INPUT("q", 12, 1, 64), INPUT("k", 12, n, 64), 0, 1);
+    const opjit_tensor shares = opjit_graph_softmax(g, scores, 2);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, shares, INPUT("v", 12, n, 64), 0, 0));
+}
 static void prefill(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -275,7 +283,7 @@ static const subject of_ranges[] = {
     { "long softmax", longer, 1, 70000, 512 },       { "long means", means, 1, 70000, 700 },
     { "attention of one", decode, 1, 4096, 300 },    { "attention", prefill, 1, 600, 100 },
     { "few rows", product, 1, 4096, 4 },             { "terms", product_of_terms, 1, 4096, 60 },
-    { "queries by keys", queries_by_keys, 2, 600, 150 },
+    { "queries by keys", queries_by_keys, 2, 600, 150 }, { "attention of one, 12 heads", decode_heads, 1, 4096, 512 },
 };
 
 START_TEST(sizes_in_ranges)
