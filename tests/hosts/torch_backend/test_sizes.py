@@ -50,17 +50,22 @@ class Shapes(Case):
         self.check_sizes(lambda x: x.exp() * 2 + 1, lambda n: (torch.randn(n, 8)[:, ::2],), (4, 9, 17), 2)
 
     def test_products(self):
-        """Where one kernel can't have all sizes of attention, four shapes have their own; then products alone are
-        PyTorch's, and masks and softmax between them are a kernel."""
+        """Causal attention of any length is one kernel. Where one can't have all batches and lengths, some shapes have
+        their own; then products alone are PyTorch's, and masks and softmax between them are a kernel."""
         def f(q, k, v):
             mask = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1)
             return (q @ k.transpose(-1, -2) * 0.3).masked_fill(mask, -torch.inf).softmax(-1) @ v
+        sizes = (20, 24, 31, 33, 37, 22, 40, 70)
+        self.check_sizes(f, lambda n: [torch.randn(2, 3, n, 8) for _ in range(3)], sizes, 2)
+        torch._dynamo.reset()
+        counters.clear()
         g = compiled(f)
         with torch.no_grad():
-            for n in (20, 24, 31, 33, 37, 22, 40, 70):
-                args = [torch.randn(2, 3, n, 8) for _ in range(3)]
+            for n in sizes:
+                args = [torch.randn(n // 3, 3, n, 8) for _ in range(3)]
                 self.same(g(*args), f(*args))
-        self.assertEqual((counters["kernels"], counters["refused"]), (6, 1))
+        self.assertGreater(counters["refused"], 0)
+        self.assertGreater(counters["kernels"], counters["refused"])
 
     def test_needed_values(self):
         """Sizes that have to be known become known for a few calls, and then what needs them is PyTorch's."""
