@@ -135,8 +135,8 @@ typedef struct ir_tensor {
                                            what a stage computes: not in the text, and nothing depends on it */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
-    const ir_size_form *elements;    /* of one dimension, until opjit_ir_general_resize: how many there are, sizes
-                                           being a sample's; NULL: as sizes says */
+    const ir_size_form *size_forms;     /* by dimension, until opjit_ir_general_resize: what sizes, which are a
+                                           sample's, follow from; NULL: they are as sizes says */
 } ir_tensor;
 
 typedef struct ir_param {
@@ -208,7 +208,7 @@ void opjit_ir_free(ir_func *f); /* also of zeroed and half-built functions */
 /* A deep copy into a fresh *out. */
 opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
 
-ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form); /* as an expression of f's dimensions */
+ir_ref opjit_ir_size(ir_func *f, const ir_size_form *size); /* as an expression of f's dimensions */
 uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data too; 0: no memory */
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
 /* The tensor whose bytes `tensor` shows; itself if it is not a view. */

@@ -16,7 +16,7 @@ static ir_ref product_of(ir_func *f, const uint8_t *powers)
     return product;
 }
 
-ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form)
+static ir_ref form_of(ir_func *f, const opjit_size_form *form)
 {
     ir_ref sum = 0;
 
@@ -34,4 +34,13 @@ ir_ref opjit_ir_size(ir_func *f, const opjit_size_form *form)
     sum = ir_make2(f, IR_IMUL, IR_INDEX, sum, opjit_ir_index(f, form->times));
     const ir_ref whole = form->factors[1] == 0 ? product_of(f, form->powers[1]) : 0;
     return whole == 0 ? sum : times(f, sum, whole);
+}
+
+ir_ref opjit_ir_size(ir_func *f, const ir_size_form *size)
+{
+    ir_ref number = form_of(f, &size->form);
+
+    if (size->rest != 0)
+        number = ir_make2(f, IR_IMOD, IR_INDEX, number, opjit_ir_index(f, size->rest));
+    return size->plus == 0 ? number : ir_make2(f, IR_IADD, IR_INDEX, number, opjit_ir_index(f, size->plus));
 }

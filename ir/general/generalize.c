@@ -362,8 +362,9 @@ static opjit_status copy_tensors(generalizer *g)
             own.offset = own.role == IR_VIEW && opjit_ir_series_differs(g, series) ? 0 : own.offset;
             own.rank = 1;
             own.strides[0] = 1;
-            own.elements = &out->tensors[t].elements;
         }
+        if (g->flattens)
+            own.size_forms = g->flat[t] ? &out->tensors[t].elements : out->tensors[t].sizes;
         opjit_ir_tensor(g->f, &own);
     }
     return g->f->failed ? opjit_rt_no_memory(g->error) : OPJIT_OK;

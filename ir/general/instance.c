@@ -66,7 +66,7 @@ opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit
             known = known && value_of(g, elements, values, true, &own->sizes[0]);
         if (!known)
             return refuse_bytes(error);
-        own->elements = NULL;
+        own->size_forms = NULL;
     }
     return OPJIT_OK;
 }

@@ -226,12 +226,7 @@ void opjit_ir_numbers_build(generalizer *g)
 {
     for (uint32_t i = 0; i < g->count && !g->f->failed; i++) {
         number *n = &g->numbers[i];
-        if (n->by.form.divisor == 0)
-            continue;
-        n->expr = opjit_ir_size(g->f, &n->by.form);
-        if (n->by.rest != 0)
-            n->expr = ir_make2(g->f, IR_IMOD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->by.rest));
-        if (n->by.plus != 0)
-            n->expr = ir_make2(g->f, IR_IADD, IR_INDEX, n->expr, opjit_ir_index(g->f, n->by.plus));
+        if (n->by.form.divisor != 0)
+            n->expr = opjit_ir_size(g->f, &n->by);
     }
 }

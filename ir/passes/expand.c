@@ -134,10 +134,9 @@ static bool look_at(ir_func *f, ir_ref root, operand_tree *t)
 static ir_ref inside(ir_func *f, const ir_tensor *t, uint32_t d, ir_ref coordinate)
 {
     const ir_ref zero = opjit_ir_index(f, 0),
-                 last = t->elements == NULL
-                            ? opjit_ir_index(f, (int64_t)t->sizes[d] - 1)
-                            : ir_make2(f, IR_IADD, IR_INDEX, opjit_ir_size(f, &t->elements->form),
-                                       opjit_ir_index(f, t->elements->plus - 1));
+                 size = t->size_forms == NULL ? opjit_ir_index(f, (int64_t)t->sizes[d])
+                                              : opjit_ir_size(f, &t->size_forms[d]),
+                 last = ir_make2(f, IR_ISUB, IR_INDEX, size, opjit_ir_index(f, 1));
     if (opjit_ir_proves_le(f, zero, coordinate, 0) && opjit_ir_proves_le(f, coordinate, last, 0))
         return coordinate;
     return ir_make3(f, IR_CLAMP, IR_INDEX, coordinate, zero, last);

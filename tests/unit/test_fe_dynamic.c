@@ -141,6 +141,12 @@ static void decode_heads(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor shares = opjit_graph_softmax(g, scores, 2);
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, shares, INPUT("v", 12, n, 64), 0, 0));
 }
+/* A load under a condition: where exp is expanded, it is made for all elements, and held inside of its tensor. */
+static void exp_of_triangle(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_lower_triangle(g, opjit_graph_exp(g, INPUT("x", n, 3)), 0));
+}
 static void prefill(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -284,6 +290,7 @@ static const subject of_ranges[] = {
     { "attention of one", decode, 1, 4096, 300 },    { "attention", prefill, 1, 600, 100 },
     { "few rows", product, 1, 4096, 4 },             { "terms", product_of_terms, 1, 4096, 60 },
     { "queries by keys", queries_by_keys, 2, 600, 150 }, { "attention of one, 12 heads", decode_heads, 1, 4096, 512 },
+    { "triangle of three columns", exp_of_triangle, 1, 1000, 500 },
 };
 
 START_TEST(sizes_in_ranges)
