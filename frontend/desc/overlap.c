@@ -23,16 +23,6 @@ typedef struct search {
     uint32_t count, steps;
 } search;
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The inverse of a modulo m, which are coprime; m >= 1. */
 static int64_t inverse(int64_t a, int64_t m)
 {

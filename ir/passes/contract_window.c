@@ -195,12 +195,7 @@ static bool taps_of_one(const window *w, const ir_reach *seen)
 /* Which taps read what lies in one plane: positions in steps of stride. */
 static void set_classes(window_axis *x)
 {
-    int64_t common = x->dilation, rest = x->stride;
-    while (rest != 0) {
-        const int64_t next = common % rest;
-        common = rest;
-        rest = next;
-    }
+    const int64_t common = gcd(x->dilation, x->stride);
     x->period = x->stride / common;
     x->step = x->dilation / common;
     x->classes = x->period < x->taps ? x->period : x->taps;
@@ -259,16 +254,11 @@ static bool is_kept(const window *w, uint32_t factor)
     return r->once && opjit_ir_constant_bytes(w->c.f, r->sources, w->values[factor]) > 0;
 }
 
-static bool has_taps(const window *w)
-{
-    return w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
-}
-
 /* Windows of a pool that don't slide are all of an image: lanes are images, one after the other. */
 static void keep_one_axis(window *w)
 {
     window_axis *only = &w->axis[0], *inner = &w->axis[1];
-    if (!w->pool || has_taps(w) || inner->dimension < 0)
+    if (!w->pool || window_has_taps(w) || inner->dimension < 0)
         return;
     *only = *inner;
     *inner = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
@@ -296,14 +286,14 @@ static bool pays_as_pool(const window *w)
     bool pays = w->c.length > COLUMN_TAPS || ir_at(w->c.f, w->values[0])->op == IR_SELECT;
     for (uint32_t a = 0; a < WINDOW_AXES; a++)
         pays = pays || w->axis[a].stride > MOST_STEP || w->axis[a].taps > w->axis[a].stride;
-    return w->axis[0].dimension >= 0 && (has_taps(w) ? pays : lies_apart(w)) &&
+    return w->axis[0].dimension >= 0 && (window_has_taps(w) ? pays : lies_apart(w)) &&
            w->axis[0].size * w->axis[1].size >= LEAST_LINE;
 }
 
 /* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
-    const bool slides = has_taps(w) || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
+    const bool slides = window_has_taps(w) || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
     const int64_t few = given != NULL ? 1 : FEW_POSITIONS;

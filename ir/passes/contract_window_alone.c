@@ -49,7 +49,7 @@ static bool can_roll(const window *w)
 
 bool opjit_ir_window_is_alone(const window *w)
 {
-    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
+    const bool slides = window_has_taps(w);
     bool alone = w->group == 1 && w->c.length <= (int64_t)w->c.def.block && (slides || w->pool);
     for (uint32_t d = 1; d < w->digit_count; d++)
         alone = alone && (w->digits[d].axis >= 0 || w->digits[d].size == 1 || !slides);

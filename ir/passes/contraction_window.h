@@ -171,6 +171,12 @@ typedef struct window_zeros {
 void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *out);
 ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
 
+/* Whether windows have more than one position's element along an axis: they slide. */
+static inline bool window_has_taps(const window *w)
+{
+    return w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
+}
+
 /* Positions of an axis that the taps of a class read, where these are not apart. */
 static inline int64_t window_positions(const window_axis *x, int64_t class)
 {

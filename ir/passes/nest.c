@@ -218,13 +218,7 @@ int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end)
 
 int64_t opjit_ir_nest_until(int64_t row, int64_t unit)
 {
-    int64_t a = row, b = unit; /* by their greatest common divisor */
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return unit / a;
+    return unit / gcd(row, unit);
 }
 
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations)

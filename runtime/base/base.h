@@ -171,6 +171,15 @@ static inline uint64_t align_up(uint64_t x, uint64_t power_of_two)
 {
     return (x + power_of_two - 1) & ~(power_of_two - 1);
 }
+static inline int64_t gcd(int64_t a, int64_t b) /* of numbers from 0 on */
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
 /* The largest tensor in bytes, so that sums over the tensors of a kernel stay far below 2^64. */
