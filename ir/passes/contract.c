@@ -133,13 +133,22 @@ static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_tar
     return three && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
 }
 
+/* For set_blocks: however many there are. */
+static const int64_t ALL = INT64_MAX / 2;
+
 /* Blocks of about the same size, at most `most`, of whole tiles; of one size where the kernel is for many. */
 static void set_blocks(const contraction *c, contract_side *s, int64_t most)
 {
     const int64_t tiles = up(s->size, s->tile), fit = most / s->tile > 0 ? most / s->tile : 1;
     s->blocks = up(tiles, fit);
-    s->block = (c->r->general && most < INT64_MAX / 2 ? fit : up(tiles, s->blocks)) * s->tile;
+    s->block = (c->r->general && most < ALL ? fit : up(tiles, s->blocks)) * s->tile;
     s->blocks = up(s->size, s->block);
+}
+
+/* Rows that are few: where the kernel is for many sizes, one block of any number of them. */
+static void set_few_rows(const contraction *c, contract_side *rows)
+{
+    set_blocks(c, rows, c->r->general ? ALL : rows->size);
 }
 
 /* Columns of a block of k are to fit half of the second cache, the totals the other half.  Smaller blocks, for threads,
@@ -158,7 +167,7 @@ static void choose_blocks(contraction *c, const rt_target *target)
         set_blocks(c, rows, most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
         /* Of many matrices both sides may change: the number of blocks is to follow from one of them. */
         const int64_t some = most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS;
-        set_blocks(c, columns, c->batch > 1 && rows->size > rows->tile ? INT64_MAX / 2 : some);
+        set_blocks(c, columns, c->batch > 1 && rows->size > rows->tile ? ALL : some);
         return;
     }
     for (;;) {
@@ -184,7 +193,7 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
-    set_blocks(c, rows, c->r->general ? INT64_MAX / 2 : rows->size); /* one block of any number of rows */
+    set_few_rows(c, rows);
     const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
     set_blocks(c, columns, bytes / size);
@@ -198,7 +207,7 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
     rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
     columns->tile = given != NULL ? given->columns : c->lanes;
     c->across = given != NULL ? given->across : ACROSS_STEPS;
-    set_blocks(c, rows, c->r->general ? INT64_MAX / 2 : rows->size); /* one block of any number of rows */
+    set_few_rows(c, rows);
     set_blocks(c, columns, columns->tile);
 }
 
@@ -355,7 +364,7 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
     columns->tile = given != NULL ? given->columns : columns_of_tile(c, lanes_of(c, given, target), target);
     set_blocks(c, rows, given != NULL ? given->block_rows : most);
-    set_blocks(c, columns, INT64_MAX / 2);
+    set_blocks(c, columns, ALL);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !lies_well(c, i, (int64_t)target->l2);
     columns->turned = columns->packed && lies_apart(c);
