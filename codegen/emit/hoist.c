@@ -7,6 +7,22 @@ static bool is_leaf(const ir_node *n)
     return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET;
 }
 
+/* Whether the value may be made before the loop: nothing inside of it, no load that may change or be out of bounds. */
+static bool is_outside(const cg_info *info, uint32_t loop)
+{
+    return info->inside >> loop == 0 && !info->fresh && !info->guarded;
+}
+
+/* Whether the walk has been at the node, which it then has. */
+static bool is_seen(cg_func *f, ir_ref node)
+{
+    cg_entry *const pointer = &f->cache[CG_POINTER][node];
+    const bool seen = pointer->scope == f->scopes[f->scope_count - 1];
+    if (!seen)
+        *pointer = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
+    return seen;
+}
+
 /* Emits the value before the loop, which may run no iteration: operations are total, but loads must be in bounds in any
  * case. */
 static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
@@ -14,16 +30,14 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
     const ir_node *n = ir_at(f->ir, node);
     const cg_info *info = &f->info[node];
     const uint32_t outside = f->piece->block.on ? f->piece->block.loop : loop; /* rows have values of their own */
-    if (info->inside >> outside == 0 && !info->fresh && !info->guarded) {
+    if (is_outside(info, outside)) {
         LLVMValueRef v = is_leaf(n) && !splat ? NULL : opjit_cg_emit(f, node);
         if (v && splat && lanes > 1 && n->op != IR_CONST && n->type != IR_INDEX && n->type != IR_BOOL)
             opjit_cg_emit_lanes(f, node, lanes);
         return;
     }
-    cg_entry *pointer = &f->cache[CG_POINTER][node];
-    if (pointer->scope == f->scopes[f->scope_count - 1])
-        return; /* seen in this walk */
-    *pointer = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
+    if (is_seen(f, node))
+        return;
     const bool varies = lanes > 1 && (info->vary >> loop & 1);
     for (uint32_t i = 0; i < n->count; i++)
         hoist_expr(f, ir_operand(f->ir, node, i), loop, lanes, varies);
@@ -33,19 +47,17 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
         opjit_cg_hoist_start(f, node, loop, lanes);
 }
 
+/* Likewise values alone, no pointers; splat: in vectors. */
 static void hoist_value(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
 {
     const ir_node *n = ir_at(f->ir, node);
-    const cg_info *info = &f->info[node];
-    cg_entry *seen = &f->cache[CG_POINTER][node];
-    if (info->inside >> loop == 0 && !info->fresh && !info->guarded) {
+    if (is_outside(&f->info[node], loop)) {
         if (!is_leaf(n) && n->type != IR_INDEX && n->type != IR_BOOL)
             (void)(splat ? opjit_cg_emit_lanes(f, node, lanes) : opjit_cg_emit(f, node));
         return;
     }
-    if (n->op == IR_LOAD || seen->scope == f->scopes[f->scope_count - 1])
+    if (n->op == IR_LOAD || is_seen(f, node))
         return;
-    *seen = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
     for (uint32_t i = 0; i < n->count; i++)
         hoist_value(f, ir_operand(f->ir, node, i), loop, lanes, true);
 }
