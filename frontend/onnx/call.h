@@ -199,6 +199,8 @@ static inline onnx_value onnx_value_of(const onnx_value *v, int32_t type, opjit_
     memcpy(made.dims, v->dims, sizeof made.dims);
     return made;
 }
+/* Elements that stay in memory as a tensor of the graph: {rows, columns}, or where columns is 0, {rows}. */
+opjit_tensor opjit_onnx_table(onnx_import *m, int32_t type, uint64_t rows, uint64_t columns, const void *data);
 /* A scalar of the type that the value has. */
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value);
 /* The tensor in another type (onnx_type). */

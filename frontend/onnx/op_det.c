@@ -43,10 +43,12 @@ opjit_status opjit_onnx_det(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
-    const uint64_t n = x->rank < 2 ? 0 : x->dims[x->rank - 1];
+    if (x->rank < 2)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, must be at least 2", x->rank);
+    const uint64_t n = x->dims[x->rank - 1];
     if (n == 0 || x->dims[x->rank - 2] != n)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, of which the last two must be one size",
-                                 x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "matrices of %llu rows and %llu columns, must be square",
+                                 (unsigned long long)x->dims[x->rank - 2], (unsigned long long)n);
     if (n > ROWS_MOST)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "matrices of %llu rows, must be at most %d",
                                  (unsigned long long)n, ROWS_MOST);

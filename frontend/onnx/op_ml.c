@@ -344,8 +344,10 @@ static opjit_status read_pairs(onnx_import *m, const onnx_call *c, pairs *p)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
                                  "%llu classes with %u counts of support vectors: two or more with one each are taken",
                                  (unsigned long long)p->classes, counts == NULL ? 0 : counts->count);
-    for (uint32_t i = 0; i < counts->count; i++)
-        p->vectors += (uint64_t)counts->ints[i] > ONNX_NUMBERS ? ONNX_NUMBERS + 1u : (uint64_t)counts->ints[i];
+    for (uint32_t i = 0; i < counts->count; p->vectors += (uint64_t)counts->ints[i++])
+        if (counts->ints[i] < 0 || counts->ints[i] > ONNX_NUMBERS)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute vectors_per_class: %lld, must be 0 to %d",
+                                     (long long)counts->ints[i], ONNX_NUMBERS);
     if (p->vectors == 0 || p->vectors > ONNX_NUMBERS || p->vectors * p->count > UINT32_MAX / sizeof(float) ||
         coefficients == NULL || coefficients->floats == NULL || coefficients->count != p->vectors * (p->classes - 1))
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u coefficients of %llu support vectors, %llu classes",
@@ -372,12 +374,6 @@ static opjit_status read_pairs(onnx_import *m, const onnx_call *c, pairs *p)
     return OPJIT_OK;
 }
 
-static opjit_tensor floats_of(onnx_import *m, uint32_t rank, uint64_t rows, uint64_t columns, const float *data)
-{
-    onnx_value v = { .type = ONNX_FLOAT, .rank = rank, .dims = { rows, columns }, .data = data };
-    return opjit_onnx_tensor(m, &v);
-}
-
 /* The class that most pairs vote for, and the scores of all pairs; of two classes s and -s. */
 opjit_status opjit_onnx_support_classifier(onnx_import *m, onnx_call *c)
 {
@@ -393,14 +389,16 @@ opjit_status opjit_onnx_support_classifier(onnx_import *m, onnx_call *c)
     if (!opjit_onnx_text_is(m, c, "post_transform", "NONE", "NONE"))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute post_transform: NONE alone is taken");
     const opjit_tensor k = kernel_of(m, c, sizes, p.vectors, kind);
-    opjit_tensor s = opjit_graph_matrix_multiply(g, k, floats_of(m, 2, p.vectors, p.count, p.weights), 0, 0);
+    const opjit_tensor weights = opjit_onnx_table(m, ONNX_FLOAT, p.vectors, p.count, p.weights);
+    opjit_tensor s = opjit_graph_matrix_multiply(g, k, weights, 0, 0);
     s = opjit_graph_add(g, s, numbers(m, c, "rho", ONNX_FLOAT, 1, &p.count));
     TRY(opjit_onnx_status(m));
     if (onnx_wants(c, 0)) {
         const opjit_tensor first = opjit_graph_greater(g, s, opjit_onnx_scalar(m, ONNX_FLOAT, 0));
-        const opjit_tensor won = opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, first, ONNX_UINT8, ONNX_FLOAT),
-                                                             floats_of(m, 2, p.count, p.classes, p.votes), 0, 0);
-        const opjit_tensor votes = opjit_graph_add(g, won, floats_of(m, 1, p.classes, 0, p.most));
+        const opjit_tensor for_each = opjit_onnx_table(m, ONNX_FLOAT, p.count, p.classes, p.votes);
+        const opjit_tensor won =
+            opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, first, ONNX_UINT8, ONNX_FLOAT), for_each, 0, 0);
+        const opjit_tensor votes = opjit_graph_add(g, won, opjit_onnx_table(m, ONNX_FLOAT, p.classes, 0, p.most));
         const opjit_tensor best = opjit_onnx_reshape(m, opjit_graph_argmax(g, votes, 1), 1, sizes);
         const opjit_tensor labels =
             opjit_graph_gather(g, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &p.classes), best, 0, 1);
@@ -456,17 +454,14 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
         return m->error->status;
     bounds[0] = least;
     bounds[1] = most;
-    onnx_value low = { .type = ONNX_INT64, .rank = 1, .dims = { 1 }, .data = bounds };
-    onnx_value all = { .type = type, .rank = 1, .dims = { size }, .data = table };
     const uint64_t count = opjit_onnx_elements_of(c->inputs[0]);
     const opjit_tensor x = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 1, &count);
-    onnx_value high = low;
-    high.data = bounds + 1;
-    const opjit_tensor first = opjit_onnx_tensor(m, &low), last = opjit_onnx_tensor(m, &high);
+    const opjit_tensor first = opjit_onnx_table(m, ONNX_INT64, 1, 0, &bounds[0]);
+    const opjit_tensor last = opjit_onnx_table(m, ONNX_INT64, 1, 0, &bounds[1]);
     const opjit_tensor inside = opjit_graph_min(g, opjit_graph_max(g, x, first), last);
     opjit_tensor at = opjit_graph_add(g, opjit_graph_subtract(g, inside, first), opjit_onnx_scalar(m, ONNX_INT64, 1));
     at = opjit_graph_where(g, opjit_graph_equals(g, inside, x), at, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    return give_like_input(m, c, opjit_graph_gather(g, opjit_onnx_tensor(m, &all), at, 0, 1), type);
+    return give_like_input(m, c, opjit_graph_gather(g, opjit_onnx_table(m, type, size, 0, table), at, 0, 1), type);
 }
 
 /* Columns of 1 where the input is a category. */

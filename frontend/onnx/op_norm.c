@@ -73,6 +73,16 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
     return true;
 }
 
+/* Means over the axes, and how far elements are apart from them; returns variances. */
+static opjit_tensor variances(onnx_import *m, opjit_tensor t, const uint32_t *axes, uint32_t count, opjit_tensor *mean,
+                              opjit_tensor *apart)
+{
+    opjit_graph *const g = m->graph;
+    *mean = opjit_graph_reduce(g, t, DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    *apart = opjit_graph_subtract(g, t, *mean);
+    return opjit_graph_reduce(g, opjit_graph_multiply(g, *apart, *apart), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+}
+
 /* Scaled by the mean and the variance of each channel in this call; outputs 1 and 2: running ones, which go on from
  * inputs 3 and 4. */
 static opjit_status train_normalization(onnx_import *m, onnx_call *c)
@@ -87,11 +97,8 @@ static opjit_status train_normalization(onnx_import *m, onnx_call *c)
     for (uint32_t d = 0; d < x->rank; d++)
         if (d != 1)
             axes[count++] = d;
-    const opjit_tensor t = onnx_tensor_of(m, c, 0);
-    const opjit_tensor mean = opjit_graph_reduce(g, t, DML_REDUCE_FUNCTION_AVERAGE, count, axes);
-    const opjit_tensor apart = opjit_graph_subtract(g, t, mean);
-    const opjit_tensor variance =
-        opjit_graph_reduce(g, opjit_graph_multiply(g, apart, apart), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    opjit_tensor mean, apart;
+    const opjit_tensor variance = variances(m, onnx_tensor_of(m, c, 0), axes, count, &mean, &apart);
     for (uint32_t i = 1; i < 3; i++) {
         const int32_t type = c->inputs[2 + i]->type;
         const opjit_tensor now = opjit_onnx_cast(m, i == 1 ? mean : variance, x->type, type);
@@ -191,11 +198,9 @@ static opjit_status give_moments(onnx_import *m, onnx_call *c, opjit_tensor t, c
     const onnx_value *const x = c->inputs[0];
     if (!onnx_wants(c, 1) && !onnx_wants(c, 2))
         return OPJIT_OK;
-    t = opjit_onnx_cast(m, t, x->type, ONNX_FLOAT);
-    const opjit_tensor mean = opjit_graph_reduce(g, t, DML_REDUCE_FUNCTION_AVERAGE, count, axes);
-    const opjit_tensor apart = opjit_graph_subtract(g, t, mean);
+    opjit_tensor mean, apart;
     const opjit_tensor variance =
-        opjit_graph_reduce(g, opjit_graph_multiply(g, apart, apart), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+        variances(m, opjit_onnx_cast(m, t, x->type, ONNX_FLOAT), axes, count, &mean, &apart);
     const opjit_tensor epsilon = opjit_onnx_scalar(m, ONNX_FLOAT, opjit_onnx_float(m, c, "epsilon", 1e-5f));
     if (onnx_wants(c, 1))
         TRY(opjit_onnx_give(m, c, 1, mean, ONNX_FLOAT, x->rank));

@@ -61,22 +61,16 @@ static void write_node(const trees *t, const tables *to, uint32_t at, uint32_t *
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-static opjit_tensor table_of(onnx_import *m, int32_t type, uint64_t count, uint64_t width, const void *data)
-{
-    onnx_value v = { .type = type, .rank = width == 0 ? 1 : 2, .dims = { count, width }, .data = data };
-    return opjit_onnx_tensor(m, &v);
-}
-
-/* The same as numbers of the trees' type. */
+/* A table of numbers of the trees' type. */
 static opjit_tensor numbers_of(onnx_import *m, const trees *t, uint64_t count, uint64_t width, const double *data)
 {
     const uint64_t all = count * (width == 0 ? 1 : width);
     if (t->type == ONNX_DOUBLE)
-        return table_of(m, t->type, count, width, data);
+        return opjit_onnx_table(m, t->type, count, width, data);
     float *const floats = opjit_onnx_memory(m, all * sizeof *floats);
     for (uint64_t i = 0; i < all && floats != NULL; i++)
         floats[i] = (float)data[i];
-    return floats == NULL ? (opjit_tensor){ 0, 0 } : table_of(m, t->type, count, width, floats);
+    return floats == NULL ? (opjit_tensor){ 0, 0 } : opjit_onnx_table(m, t->type, count, width, floats);
 }
 
 /* The leaves that rows reach, {rows * trees}. */
@@ -97,8 +91,8 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
     const uint64_t flat = t->rows * t->root_count, wide[2] = { t->rows, t->root_count }, all = t->rows * t->columns;
     const uint32_t sizes[2] = { (uint32_t)t->rows, t->root_count }, column[2] = { (uint32_t)t->rows, 1 };
     const DML_TENSOR_DATA_TYPE index = DML_TENSOR_DATA_TYPE_UINT32;
-    const opjit_tensor features = table_of(m, ONNX_UINT32, t->room, 0, to.features);
-    const opjit_tensor ways = table_of(m, ONNX_UINT32, 3 * (uint64_t)t->room, 0, to.ways);
+    const opjit_tensor features = opjit_onnx_table(m, ONNX_UINT32, t->room, 0, to.features);
+    const opjit_tensor ways = opjit_onnx_table(m, ONNX_UINT32, 3 * (uint64_t)t->room, 0, to.ways);
     const opjit_tensor values = numbers_of(m, t, t->room, 0, to.values);
     const opjit_tensor x =
         opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, t->type), 1, &all);
@@ -108,7 +102,8 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
     const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, 2), three = opjit_onnx_scalar(m, ONNX_UINT32, 3);
     opjit_tensor at = opjit_graph_broadcast(
         g,
-        opjit_onnx_reshape(m, table_of(m, ONNX_UINT32, t->root_count, 0, roots), 2, (uint64_t[]){ 1, t->root_count }),
+        opjit_onnx_reshape(m, opjit_onnx_table(m, ONNX_UINT32, t->root_count, 0, roots), 2,
+                           (uint64_t[]){ 1, t->root_count }),
         2, sizes);
     at = opjit_onnx_reshape(m, at, 1, &flat);
     for (uint32_t i = 0; i < t->steps && m->error->status == OPJIT_OK; i++) {
@@ -276,6 +271,6 @@ opjit_status opjit_onnx_tree_classifier(onnx_import *m, onnx_call *c)
     const opjit_tensor which =
         opjit_onnx_reshape(m, opjit_graph_cast(m->graph, best, DML_TENSOR_DATA_TYPE_UINT32), 1, &t.rows);
     const opjit_tensor labels =
-        opjit_graph_gather(m->graph, table_of(m, ONNX_INT64, t.targets, 0, ints->ints), which, 0, 1);
+        opjit_graph_gather(m->graph, opjit_onnx_table(m, ONNX_INT64, t.targets, 0, ints->ints), which, 0, 1);
     return opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, &t.rows);
 }

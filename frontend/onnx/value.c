@@ -271,6 +271,12 @@ void opjit_onnx_add(onnx_import *m, DML_OPERATOR_TYPE type, const void *desc, co
     (void)opjit_graph_add_node(m->graph, &node, outputs);
 }
 
+opjit_tensor opjit_onnx_table(onnx_import *m, int32_t type, uint64_t rows, uint64_t columns, const void *data)
+{
+    onnx_value v = { .type = type, .rank = columns == 0 ? 1 : 2, .dims = { rows, columns }, .data = data };
+    return opjit_onnx_tensor(m, &v);
+}
+
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value)
 {
     return opjit_graph_scalar(m->graph, opjit_onnx_dtype(type), value);
