@@ -486,7 +486,8 @@ static void count_nodes(rt_bytes file, uint32_t out_counts[2])
     opjit_model *model;
     opjit_error error;
 
-    ck_assert_msg(opjit_model_read(context, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
     ck_assert_int_eq(opjit_graph_get_desc(opjit_model_graph(model), &desc, &error), OPJIT_OK);
     out_counts[0] = out_counts[1] = 0;
     for (uint32_t i = 0; i < desc->NodeCount; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_window.c - sums of products through windows, and pools, in tiles of random sizes: after every pass the
- * interpreter writes the bytes that fma, + or max in the documented order gives, the verifier proves each function, and a pass that runs again
- * changes nothing.  Blocks of k are short, so that small windows have several. */
+ * interpreter writes the bytes that fma, + or max in the documented order gives, the verifier proves each function, and
+ * a pass that runs again changes nothing.  Blocks of k are short, so that small windows have several. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -192,7 +192,8 @@ static void write_pool(const windows *w, rt_bytes *text)
     for (int i = 0; i < w->space; i++)
         write_tap(w, i, at[i], tap);
     write_inside(w, at, text);
-    opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, %%o", wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "");
+    opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, %%o", wide ? "cast " : "", wide ? w->type : "",
+                          wide ? " (" : "");
     for (int i = 0; i < w->space; i++)
         if (w->clamped)
             opjit_rt_bytes_printf(text, ", clamp(%s, 0, %d)", at[i], w->s[i].in - 1);
