@@ -43,18 +43,26 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
 
 /* --- places from data --------------------------------------------------------------------------------------------- */
 
+/* Whether statements from the first one on may store to memory of the tensor. */
+static bool may_store(const ir_func *f, ir_ref first, uint32_t tensor)
+{
+    bool may = false;
+    for (ir_ref s = first; s != 0 && !may; s = ir_at(f, s)->next)
+        may = ir_at(f, s)->op == IR_STORE ? opjit_ir_shares(f, opjit_ir_root(f, ir_at(f, s)->ref), tensor)
+                                          : may_store(f, ir_at(f, s)->body, tensor);
+    return may;
+}
+
 /* Whether the load is of the same element in every iteration, which it may read where the loop would not, and which no
- * store changes. */
-static bool is_fixed(const ir_func *f, const loop_body *b, ir_ref load)
+ * store of the loop changes. */
+static bool is_fixed(const ir_func *f, const loop_body *b, ir_ref loop, ir_ref load)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     const uint32_t root = opjit_ir_root(f, ir_at(f, load)->ref);
     const ir_role role = f->tensors[root].role;
-    if ((role != IR_IN && role != IR_CONSTANT) || !opjit_ir_in_bounds(f, load))
+    if ((role != IR_IN && role != IR_CONSTANT) || !opjit_ir_in_bounds(f, load) ||
+        may_store(f, ir_at(f, loop)->body, root))
         return false;
-    for (uint32_t i = 1; i < f->tensor_count; i++)
-        if (f->tensors[i].role == IR_OUT && f->tensors[i].alias == root)
-            return false;
     for (uint32_t d = 0; d < t->rank; d++)
         if (t->strides[d] != 0 && is_variant(b, ir_operand(f, load, d)))
             return false;
@@ -73,7 +81,7 @@ static ir_ref fixed_load(ir_func *f, ir_ref load)
 
 /* Finds indices out of memory that are the same in every iteration, which are then no variants, and their loads, for
  * the map.  Returns for each node of the body whether such an index is in it; NULL: there is none. */
-static bool *find_places(ir_func *f, loop_body *b, ir_map *loads)
+static bool *find_places(ir_func *f, loop_body *b, ir_ref loop, ir_map *loads)
 {
     bool any = false;
     for (uint32_t k = 0; k < b->seen.count && !any; k++)
@@ -92,7 +100,7 @@ static bool *find_places(ir_func *f, loop_body *b, ir_map *loads)
         if (placed[k])
             b->variant[k] = varies;
         if (n.op != IR_TO_INDEX || ir_at(f, ir_operand(f, r, 0))->op != IR_LOAD ||
-            !is_fixed(f, b, ir_operand(f, r, 0)))
+            !is_fixed(f, b, loop, ir_operand(f, r, 0)))
             continue;
         placed[k] = true;
         b->variant[k] = false;
@@ -109,7 +117,7 @@ void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
     loop_body b;
     if (!opjit_ir_look_at_body(f, loop, &b))
         return;
-    const bool *placed = find_places(f, &b, &loads);
+    const bool *placed = find_places(f, &b, loop, &loads);
     bool any = false;
     for (uint32_t k = b.seen.count; k-- > 0;) {
         const ir_ref r = b.seen.nodes[k];
