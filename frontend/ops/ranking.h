@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranking.h - the greatest of many keys along a dimension, and their order, in value form.  Keys are unsigned integers;
- * of equal ones the first comes first.  Time and memory grow with the number of keys, and of those that are sorted with
- * the square of their number's logarithm.  For the files of this folder.
+ * of equal ones the first comes first.  Time and memory grow with the number of keys, and of those that are sorted, up
+ * to 384, with its square, of more with the square of their number's logarithm.  For the files of this folder.
  *
  * All tensors here have two dimensions: rows, and what is in a row. */
 #ifndef OPJIT_FRONTEND_OPS_RANKING_H
@@ -17,8 +17,33 @@ typedef struct ranking {
     uint32_t bits;
 } ranking;
 
+static inline fe_tensor ranking_shape(const ranking *r, uint64_t size)
+{
+    fe_tensor shape = *r->rows;
+
+    shape.sizes[1] = size;
+    return shape;
+}
+
+static inline ir_ref ranking_number(ir_func *f, ir_type type, uint64_t value)
+{
+    return opjit_ir_const(f, type, value);
+}
+
+static inline ir_ref ranking_op2(ir_func *f, ir_op op, ir_type type, ir_ref a, ir_ref b)
+{
+    return ir_expr2(f, op, type, a, b);
+}
+
+static inline ir_ref ranking_choose(ir_func *f, ir_type type, ir_ref condition, ir_ref x, ir_ref y)
+{
+    return ir_expr3(f, IR_SELECT, type, condition, x, y);
+}
+
 /* A definition with `size` elements in its last dimension. */
 ir_ref opjit_fe_ranking_def(const ranking *r, ir_type type, uint64_t size);
+/* The element of `def` in a row. */
+ir_ref opjit_fe_ranking_at(const ranking *r, ir_ref def, ir_ref row, ir_ref last);
 /* The element of `def` with this last coordinate in the row of `statement`. */
 ir_ref opjit_fe_ranking_load(const ranking *r, ir_ref def, ir_ref statement, ir_ref last);
 /* The last coordinate of a statement. */
@@ -26,11 +51,16 @@ ir_ref opjit_fe_ranking_last(const ranking *r, ir_ref statement);
 /* x, an unsigned element, as a coordinate below size. */
 ir_ref opjit_fe_ranking_index(ir_func *f, ir_ref x, uint64_t size);
 
+/* A key of 32 bits with its place below it, in IR_U64: of equal keys the first one's is the greatest. */
+ir_ref opjit_fe_ranking_apart(ir_func *f, ir_ref key, ir_ref place);
+/* A SCATTER of `count` places into rows of `size`, IR_U32: place *own is put where the caller says. */
+ir_ref opjit_fe_ranking_places(const ranking *r, uint64_t size, uint64_t count, ir_ref *own);
+
 /* Where the `count` greatest of `size` keys are, in ascending order of place: u32. */
 ir_ref opjit_fe_ranking_select(const ranking *r, ir_ref keys, uint64_t size, uint64_t count);
-/* How many elements are sorted where `size` are: the next power of two. */
+/* How many elements a network sorts where `size` are: the next power of two. */
 uint64_t opjit_fe_ranking_padded(uint64_t size);
-/* Places of keys, in the order of these, the greatest key first: u32. */
+/* Places of keys, in the order of these, the greatest key first: u32 (ranking_sort.c). */
 ir_ref opjit_fe_ranking_sort(const ranking *r, ir_ref keys, uint64_t size);
 
 #endif

@@ -16,8 +16,10 @@ enum { VALUES, INDICES }; /* positions among the outputs */
 
 /* Elements along the axis up to which selecting is more work than sorting all. */
 #define SORT_ALL 16
-/* The most K that are found one after the other. */
-#define MOST_FEW 8
+/* The most K that are found one after the other: of any row, and of one that selection does not cut in blocks. */
+#define FEW 8
+#define MOST_FEW 16
+#define SHORT 4096
 
 /* clang-format off */
 static const op_field fields[] = {
@@ -212,11 +214,8 @@ static ir_ref lower_few(op_lowering *l, uint32_t axis, bool greatest, uint32_t c
     opjit_fe_own(l, keys, at);
     if (f->failed)
         return 0;
-    const ir_ref key = ir_expr1(f, IR_CAST, IR_U64, key_of(f, IR_U32, opjit_ir_load(f, l->inputs[0], at), greatest));
-    const ir_ref late = ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_ELEM, IR_U32, at[axis]));
-    opjit_ir_set_value(f, keys, ir_expr2(f, IR_OR, IR_U64,
-                                         ir_expr2(f, IR_SHL, IR_U64, key, opjit_ir_const(f, IR_U64, 32)),
-                                         ir_expr1(f, IR_CAST, IR_U64, late)));
+    const ir_ref key = key_of(f, IR_U32, opjit_ir_load(f, l->inputs[0], at), greatest);
+    opjit_ir_set_value(f, keys, opjit_fe_ranking_apart(f, key, at[axis]));
     for (uint32_t i = 0; i < count && !f->failed; i++) {
         most[i] = opjit_fe_reduce(l, IR_KMAX, IR_U64, mask, at);
         ir_ref own = opjit_fe_value_at(l, keys, 0, at);
@@ -274,11 +273,12 @@ static void lower(op_lowering *l)
         lower_by_places(l, desc->Axis, lower_first(l, desc->Axis, greatest, r.type));
         return;
     }
-    if (desc->K <= MOST_FEW && width < 8 && in->sizes[desc->Axis] > SORT_ALL) {
+    const uint64_t size = in->sizes[desc->Axis];
+    if (desc->K <= (size < SHORT ? MOST_FEW : FEW) && width < 8 && size > SORT_ALL) {
         lower_by_places(l, desc->Axis, lower_few(l, desc->Axis, greatest, desc->K));
         return;
     }
-    const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), in->sizes[desc->Axis], desc->K);
+    const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), size, desc->K);
     const ir_ref values = opjit_fe_output(l, VALUES);
     ir_ref at[OPJIT_MAX_RANK];
 

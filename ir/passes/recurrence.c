@@ -21,8 +21,7 @@ static const ir_tensor *tensor_at(const placer *p, uint32_t number)
 /* Whether the load's coordinate is that of its reader, or there is only one. */
 static bool is_own(const ir_func *f, ir_ref reader, ir_ref load, uint32_t d)
 {
-    return f->tensors[ir_at(f, load)->ref].sizes[d] == 1 ||
-           ir_operand(f, load, d) == opjit_ir_coordinate(f, reader, d);
+    return f->tensors[ir_at(f, load)->ref].sizes[d] == 1 || ir_operand(f, load, d) == opjit_ir_coordinate(f, reader, d);
 }
 
 /* How many coordinates after the step all definitions have, and read each other at their own. */
@@ -103,10 +102,21 @@ static bool list_members(placer *p, recurrence *r)
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Rows of a block: all of them where they are few, or a divisor. */
-static int64_t block_of(int64_t rows)
+/* Whether the rows of a step read something together, which products do: the other factor. */
+static bool shares(const placer *p, const recurrence *r)
+{
+    for (uint32_t i = r->first; i < r->first + r->defs; i++)
+        if (ir_at(p->f, p->items[i].statement)->kind == IR_DOT)
+            return true;
+    return false;
+}
+
+/* Rows of a block: all of them where they are few, or a divisor; one where a block gains nothing. */
+static int64_t block_of(const placer *p, const recurrence *r, int64_t rows)
 {
     int64_t best = rows;
+    if (p->threads || !shares(p, r))
+        return 1;
     for (int64_t b = LEAST_BLOCK; b <= MOST_BLOCK && rows > MOST_BLOCK; b++)
         best = rows % b == 0 ? b : best;
     return best;
@@ -127,7 +137,7 @@ static void set_loops(placer *p, recurrence *r)
     const ir_tensor *t = tensor_at(p, r->first);
     int64_t all = 1, below;
     r->base = r->rows > 0 ? r->rows : 1;
-    r->size = r->rows == 0 ? (int64_t)t->sizes[1] : p->threads ? 1 : block_of((int64_t)t->sizes[r->rows]);
+    r->size = r->rows == 0 ? (int64_t)t->sizes[1] : block_of(p, r, (int64_t)t->sizes[r->rows]);
     const int64_t blocks = (int64_t)t->sizes[r->base] / r->size;
     for (uint32_t d = 1; d < r->base; d++)
         all *= (int64_t)t->sizes[d];

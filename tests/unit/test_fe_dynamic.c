@@ -53,6 +53,11 @@ static void causal_by_mask(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor none = opjit_graph_fill(g, F32, 2, sizes, -INFINITY);
     opjit_graph_output(g, "y", opjit_graph_softmax(g, opjit_graph_where(g, mask, INPUT("x", n, n), none), 1));
 }
+static void greatest(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_top_k(g, INPUT("x", n, 400), 1, 50, NULL));
+}
 static void triangle(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -188,6 +193,7 @@ static const subject subjects[] = {
     { "joined", joined, 2, 400, 128 },
     { "across", across, 1, 500, 200 },
     { "running", running, 1, 900, 300 },
+    { "greatest", greatest, 1, 64, 8 },
 };
 
 typedef struct description {
