@@ -184,6 +184,7 @@ typedef struct cg_piece {
                              NULL: it is not, or there is no mask */
     int64_t rest;            /* lanes of one more, masked copy after the copies; 0: none */
     bool tail;               /* mask covers the end of a loop: lanes after it are not iterations */
+    LLVMValueRef iterations; /* of a tail: the lanes that are, whatever conditions mask them */
     uint32_t first;          /* lanes that are, if that is known; else 0 */
     bool shifted;            /* it begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;            /* it begins where the store's memory has a whole vector */

@@ -270,6 +270,7 @@ void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef
 {
     cg_piece_begin(f, own);
     f->piece->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, f->piece->lane_bits, lanes, 0, 1), count, "");
+    f->piece->iterations = f->piece->mask;
     f->piece->sure = NULL;
     f->piece->tail = true;
     f->piece->first = first_lanes(f->piece->mask);

@@ -201,7 +201,7 @@ static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, u
     return v;
 }
 
-LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
+static LLVMValueRef load(cg_func *f, ir_ref node)
 {
     const cg_access a = opjit_cg_access_of(f, node);
     const bool varies = opjit_cg_varies(f, node), outside = f->info[node].outside;
@@ -245,6 +245,21 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (zipped)
         return zipped;
     return gather(f, &a, affine, grow, masked);
+}
+
+/* Under a condition, too, what needs no guard is loaded for all iterations: the value is remembered beyond the
+ * condition's arm. */
+LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
+{
+    if (!f->piece->tail || f->info[node].guarded)
+        return load(f, node);
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->mask = f->piece->iterations;
+    f->piece->sure = NULL;
+    LLVMValueRef v = load(f, node);
+    cg_piece_end(f);
+    return v;
 }
 
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)

@@ -151,6 +151,28 @@ START_TEST(results)
 }
 END_TEST
 
+/* What both arms of a condition read is one node, and is loaded in an arm's lanes first. */
+START_TEST(both_arms)
+{
+    static const char text[] = "kernel @arms after fold {\n    in %0: f32[3,2]\n    in %1: f32[12,2]\n"
+                               "    out %2: f32[12,2]\n    def %3: f32[12,2] (%4,%5) = load %1[%4,%5]\n"
+                               "    yield %2 (%6,%7) = select(lt(%6, 6), select(lt(%6, 3), load %0[%6,%7], "
+                               "mul(load %3[%6,%7], load %3[%6,%7])), mul(load %3[%6,%7], load %3[%6,%7]))\n}\n";
+    ir_func f;
+    test_random r;
+    const harness_run run = { .end = HEIGHT, .what = targets[_i / 2] };
+    if (!runs(targets[_i / 2]))
+        return;
+    test_random_init(&r, 8, 0, (uint64_t)_i);
+    harness_schedule(&f, text, targets[_i / 2]);
+    harness_kernel k = harness_compile(&f, targets[_i / 2],
+                                       _i % 2 == 0 ? (uint32_t)OPJIT_LEVEL_QUICK : (uint32_t)OPJIT_LEVEL_PEAK);
+    harness_check(&f, &k, &run, &r);
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cg.fast");
@@ -158,6 +180,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, texts, 0, ROWS);
     tcase_add_loop_test(tcase, results, 0, 2 * ROWS);
+    tcase_add_loop_test(tcase, both_arms, 0, 2 * (int)(sizeof targets / sizeof targets[0]));
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
