@@ -9,9 +9,9 @@
 
 struct inline_instance {
     ir_ref def;
-    uint32_t next; /* the next one with the same hash, + 1 */
-    uint32_t count;
-    const ir_ref *at; /* in place of the variables */
+    uint32_t next;    /* the next one with the same hash, + 1 */
+    uint32_t count;   /* of at */
+    const ir_ref *at; /* in place of the variables; behind them the loops around it, through which memory is read */
 };
 
 /* --- one node a value ------------------------------------------------------------------------------------------- */
@@ -57,16 +57,21 @@ static ir_ref unique_tree(inliner *in, ir_ref r, ir_ref first)
 
 /* --- instances -------------------------------------------------------------------------------------------------- */
 
-/* The number of the instance of def at these coordinates, + 1. */
-static uint32_t instance_of(inliner *in, ir_ref def, uint32_t count, const ir_ref *at)
+/* The number of the instance of def at these coordinates and in these loops, + 1. */
+static uint32_t instance_of(inliner *in, ir_ref def, uint32_t rank, const ir_ref *coordinates)
 {
     ir_func *f = in->f;
+    const uint32_t count = rank + in->loop_count;
+    ir_ref at[PASS_OPERANDS + sizeof in->loops / sizeof *in->loops];
+    memcpy(at, coordinates, rank * sizeof *at);
+    memcpy(at + rank, in->loops, in->loop_count * sizeof *at);
     uint64_t key = opjit_ir_hash(def, count);
     for (uint32_t i = 0; i < count; i++)
         key = opjit_ir_hash(key, at[i]);
     const uint32_t first = opjit_ir_table_get(&in->instances, key);
     for (uint32_t i = first; i != 0; i = in->instance[i - 1].next)
-        if (in->instance[i - 1].def == def && memcmp(in->instance[i - 1].at, at, count * sizeof *at) == 0)
+        if (in->instance[i - 1].def == def && in->instance[i - 1].count == count &&
+            memcmp(in->instance[i - 1].at, at, count * sizeof *at) == 0)
             return i;
     if (in->instance_count == in->instance_capacity) {
         const uint32_t capacity = in->instance_capacity == 0 ? 16 : 2 * in->instance_capacity;
