@@ -14,16 +14,18 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import found
 import learned
 import placed
 
 random = np.random.default_rng(1)
 NEWER = {"AffineGrid": 20, "DeformConv": 19, "DequantizeLinear": 21, "TensorScatter": 24}  # opsets that operators came with
-CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference
+CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference, opset, want
 
 
-def case(name, nodes, inputs, constants=None, outputs=("y",), off=1e-5):
-    CASES.append((name, nodes, inputs, constants or {}, outputs, off))
+def case(name, nodes, inputs, constants=None, outputs=("y",), off=1e-5, opset=None, want=None):
+    """want: the one output of the inputs, where onnxruntime has no such operator."""
+    CASES.append((name, nodes, inputs, constants or {}, outputs, off, opset, want))
 
 
 def node(op, inputs, outputs=("y",), domain="", **attributes):
@@ -466,6 +468,7 @@ def wrapped():
 def others():
     learned.learned(case, node, random)
     placed.placed(case, node, random)
+    found.found(case, node, random)
 
 
 def recurrent():
@@ -483,23 +486,28 @@ def recurrent():
                  {"x": floats(9, 2, 12), **states}, constants, ("y", "hn", "cn"))
 
 
-def compare(opjit, nodes, inputs, constants, outputs, off):
+def run_onnxruntime(path, outputs, inputs):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # with more, each quantizes its part of a batch's states by a range of its own
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return session.run(list(outputs), inputs)
+
+
+def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None):
     types = {k: helper.np_dtype_to_tensor_dtype(v.dtype) for k, v in inputs.items()}
     graph = helper.make_graph(nodes, "made", [value(k, types[k], v.shape) for k, v in inputs.items()],
                               [helper.make_empty_tensor_value_info(o) for o in outputs],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
     ml = 5 if nodes[0].op_type == "TreeEnsemble" else 3
     model = helper.make_model(graph,
-                              opset_imports=[helper.make_opsetid("", NEWER.get(nodes[0].op_type, 19)),
+                              opset_imports=[helper.make_opsetid("", opset or NEWER.get(nodes[0].op_type, 19)),
                                              helper.make_opsetid("com.microsoft", 1),
                                              helper.make_opsetid("ai.onnx.ml", ml)])
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # with more, each quantizes its part of a batch's states by a range of its own
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(place + "/model.onnx", options, providers=["CPUExecutionProvider"])
+        wants = [want(*inputs.values())] if want else run_onnxruntime(place + "/model.onnx", outputs, inputs)
         arguments = []
         for name, array in inputs.items():
             np.save(f"{place}/{name}.npy", array)
@@ -509,13 +517,13 @@ def compare(opjit, nodes, inputs, constants, outputs, off):
                               capture_output=True, text=True)
         if done.returncode != 0:
             return f"exit status {done.returncode}: {done.stderr.strip()[-300:]}"
-        for name, want in zip(outputs, session.run(list(outputs), inputs)):
+        for name, wanted in zip(outputs, wants):
             got = np.load(f"{place}/out/{name}.npy")
-            want = want.astype("u1") if want.dtype == bool else want
-            if got.shape != want.shape or got.dtype != want.dtype:
-                return f"{name}: {got.dtype} {got.shape}, must be {want.dtype} {want.shape}"
-            worst = np.abs(got.astype("f8") - want.astype("f8")).max(initial=0)
-            if not worst <= off * max(1, np.abs(want.astype("f8")).max(initial=0) if want.dtype.kind == "f" else 1):
+            wanted = wanted.astype("u1") if wanted.dtype == bool else wanted
+            if got.shape != wanted.shape or got.dtype != wanted.dtype:
+                return f"{name}: {got.dtype} {got.shape}, must be {wanted.dtype} {wanted.shape}"
+            worst = np.abs(got.astype("f8") - wanted.astype("f8")).max(initial=0)
+            if not worst <= off * max(1, np.abs(wanted.astype("f8")).max(initial=0) if wanted.dtype.kind == "f" else 1):
                 return f"{name}: off by {worst:.1e}"
     return None
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""found.py - cases of made.py that random models found: what once was wrong, or refused without need."""
+import numpy as np
+
+
+def found(case, node, random):
+    """The cases, by made.py's functions."""
+    def floats(*sizes, dtype="f4"):
+        return random.uniform(-3, 3, sizes).astype(dtype)
+
+    # An element that both arms of a condition read, in vectors that are longer than the rows.
+    case("Concat, the same twice",
+         [node("Mul", ["x", "x"], ["a"]), node("Concat", ["c", "a", "a"], ["b"], axis=0), node("Softsign", ["b"])],
+         {"x": floats(1, 100, 2)}, {"c": floats(2, 100, 2)})
+    case("ScatterElements of a part", [node("ScatterElements", ["x", "i", "u"], axis=3, reduction="add")],
+         {"x": np.round(floats(2, 24, 8, 2))},
+         {"i": random.integers(0, 2, (1, 8, 4, 2)), "u": np.round(floats(1, 8, 4, 2))})
+    # Columns that all have the value of one element.
+    case("ArgMin of one element",
+         [node("ArgMax", ["x"], ["a"], axis=1), node("Cast", ["a"], ["b"], to=1), node("Expand", ["b", "s"], ["c"]),
+          node("ArgMin", ["c"], axis=1, keepdims=0)], {"x": floats(1, 8, 1)}, {"s": np.int64([5, 3, 16])}, off=0)
