@@ -20,9 +20,13 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
     if (data == NULL || made == NULL)
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < c->output_count; i++) {
-        const onnx_value *const v = &c->outputs[i];
-        if (v->type == ONNX_UNDEFINED || onnx_is_constant(v))
+        onnx_value *const v = &c->outputs[i];
+        if (v->type == ONNX_UNDEFINED)
             continue;
+        if (onnx_is_constant(v)) { /* an input's value, which may have become a tensor of the node's graph */
+            v->tensor = (opjit_tensor){ 0, 0 };
+            continue;
+        }
         const uint64_t bytes =
             align_up(opjit_onnx_elements_of(v) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type)), 4);
         data[i] = opjit_onnx_memory(m, bytes);

@@ -19,3 +19,5 @@ def found(case, node, random):
     case("ArgMin of one element",
          [node("ArgMax", ["x"], ["a"], axis=1), node("Cast", ["a"], ["b"], to=1), node("Expand", ["b", "s"], ["c"]),
           node("ArgMin", ["c"], axis=1, keepdims=0)], {"x": floats(1, 8, 1)}, {"s": np.int64([5, 3, 16])}, off=0)
+    case("Concat of one constant", [node("Concat", ["c"], ["d"], axis=0), node("Identity", ["d"], ["z"]),
+                                    node("Add", ["x", "d"])], {"x": floats(4)}, {"c": floats(4)}, ("y", "z"))
