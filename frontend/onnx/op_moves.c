@@ -281,12 +281,7 @@ opjit_status opjit_onnx_one_hot(onnx_import *m, onnx_call *c)
         result[d] = d == axis ? (uint64_t)depth : wide[d];
         type.sizes[d] = (uint32_t)result[d];
     }
-    /* Indices count from the end where they are negative; what is out of range stays so. */
     opjit_tensor indices = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), at->type, ONNX_INT64);
-    const opjit_tensor negative = opjit_graph_less(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, 0));
-    indices =
-        opjit_graph_where(m->graph, negative,
-                          opjit_graph_add(m->graph, indices, opjit_onnx_scalar(m, ONNX_INT64, (double)depth)), indices);
     indices = opjit_onnx_reshape(m, indices, at->rank + 1, wide);
     const uint64_t two[1] = { 2 };
     const opjit_tensor inputs[2] = { indices, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 1, two) };

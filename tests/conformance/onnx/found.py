@@ -21,3 +21,6 @@ def found(case, node, random):
           node("ArgMin", ["c"], axis=1, keepdims=0)], {"x": floats(1, 8, 1)}, {"s": np.int64([5, 3, 16])}, off=0)
     case("Concat of one constant", [node("Concat", ["c"], ["d"], axis=0), node("Identity", ["d"], ["z"]),
                                     node("Add", ["x", "d"])], {"x": floats(4)}, {"c": floats(4)}, ("y", "z"))
+    for axis in (0, -1):
+        case(f"OneHot of what is outside {axis}", [node("OneHot", ["x", "d", "v"], axis=axis)],
+             {"x": np.int64([[4, 5], [-5, -6], [-11, 0]])}, {"d": np.int64(5), "v": np.float32([2, 7])}, off=0)
