@@ -326,10 +326,13 @@ opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
     if (numbers) {
         y = opjit_graph_clip(m->graph, y, (float)bounds[0], (float)bounds[1]);
     } else {
-        if (onnx_input(c, 1) != NULL)
-            y = opjit_graph_max(m->graph, y, onnx_tensor_of(m, c, 1));
-        if (onnx_input(c, 2) != NULL)
-            y = opjit_graph_min(m->graph, y, onnx_tensor_of(m, c, 2));
+        for (uint32_t i = 0; i < 2; i++) {
+            if (onnx_input(c, 1 + i) == NULL && isinf(bounds[i]))
+                continue;
+            const opjit_tensor bound = onnx_input(c, 1 + i) != NULL ? onnx_tensor_of(m, c, 1 + i)
+                                                                    : opjit_onnx_scalar(m, x->type, bounds[i]);
+            y = i == 0 ? opjit_graph_max(m->graph, y, bound) : opjit_graph_min(m->graph, y, bound);
+        }
     }
     TRY(opjit_onnx_give(m, c, 0, y, x->type, x->rank));
     return opjit_onnx_remember(m, c);

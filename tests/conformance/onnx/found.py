@@ -24,3 +24,7 @@ def found(case, node, random):
     for axis in (0, -1):
         case(f"OneHot of what is outside {axis}", [node("OneHot", ["x", "d", "v"], axis=axis)],
              {"x": np.int64([[4, 5], [-5, -6], [-11, 0]])}, {"d": np.int64(5), "v": np.float32([2, 7])}, off=0)
+    for opset, least, most in ((7, -1.0, 1.5), (7, None, 1.5), (10, .5, None)):
+        bounds = {k: v for k, v in (("min", least), ("max", most)) if v is not None}
+        case(f"Clip of float64 {bounds}", [node("Clip", ["x"], **bounds)], {"x": floats(3, 5, dtype="f8")}, opset=opset,
+             want=lambda x, least=least, most=most: np.clip(x, least, most))
