@@ -25,7 +25,13 @@ static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, co
         }
         for (uint32_t d = 0; d < x->rank; d++)
             result[d] = v->dims[d] * (d == axis ? (uint64_t)block : 1);
-        return opjit_onnx_repeat(m, opjit_onnx_tensor(m, v), x->rank + 1, dims, sizes, x->rank, result);
+        const opjit_tensor each =
+            opjit_onnx_repeat(m, opjit_onnx_tensor(m, v), x->rank + 1, dims, sizes, x->rank, result);
+        if (result[axis] <= x->dims[axis] || result[axis] - x->dims[axis] >= (uint64_t)block)
+            return each;
+        for (uint32_t d = 0; d < x->rank; d++) /* the last block is shorter */
+            sizes[d] = (uint32_t)(d == axis ? x->dims[d] : result[d]);
+        return opjit_graph_slice(m->graph, each, (const uint32_t[ONNX_RANK]){ 0 }, sizes, NULL);
     }
     return opjit_onnx_vector(m, c, i, x->rank == 0 ? 1 : x->rank, axis);
 }

@@ -28,3 +28,11 @@ def found(case, node, random):
         bounds = {k: v for k, v in (("min", least), ("max", most)) if v is not None}
         case(f"Clip of float64 {bounds}", [node("Clip", ["x"], **bounds)], {"x": floats(3, 5, dtype="f8")}, opset=opset,
              want=lambda x, least=least, most=most: np.clip(x, least, most))
+    for axis, block in ((0, 4), (1, 2), (-1, 3)):
+        sizes = [5, 7]
+        sizes[axis] = -(-sizes[axis] // block)
+        constants = {"s": np.abs(floats(*sizes)) + np.float32(.1), "z": random.integers(-9, 9, sizes).astype("i1")}
+        small = random.integers(-99, 99, (5, 7)).astype("i1")
+        for op, x in (("QuantizeLinear", floats(5, 7)), ("DequantizeLinear", small)):
+            case(f"{op} by shorter blocks {axis}", [node(op, ["x", "s", "z"], axis=axis, block_size=block)], {"x": x},
+                 constants, opset=21)
