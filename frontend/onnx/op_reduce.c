@@ -46,7 +46,12 @@ opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
     const bool is_int =
         x->type == ONNX_INT32 || x->type == ONNX_INT64 || x->type == ONNX_UINT32 || x->type == ONNX_UINT64;
     const bool is_mean = is_int && function == DML_REDUCE_FUNCTION_AVERAGE;
+    /* Roots and logarithms of integers are taken of FLOAT64, and lose what is behind the point. */
+    const bool is_root = is_int && (function == DML_REDUCE_FUNCTION_L2 || function == DML_REDUCE_FUNCTION_LOG_SUM ||
+                                    function == DML_REDUCE_FUNCTION_LOG_SUM_EXP);
+    y = is_root ? opjit_onnx_cast(m, y, x->type, ONNX_DOUBLE) : y;
     y = opjit_graph_reduce(m->graph, y, is_mean ? DML_REDUCE_FUNCTION_SUM : function, count, axes);
+    y = is_root ? opjit_onnx_cast(m, y, ONNX_DOUBLE, x->type) : y;
     if (is_mean) { /* the quotient of integers */
         uint64_t summed = 1;
         for (uint32_t i = 0; i < count && x->rank != 0; i++)

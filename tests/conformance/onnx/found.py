@@ -36,3 +36,6 @@ def found(case, node, random):
         for op, x in (("QuantizeLinear", floats(5, 7)), ("DequantizeLinear", small)):
             case(f"{op} by shorter blocks {axis}", [node(op, ["x", "s", "z"], axis=axis, block_size=block)], {"x": x},
                  constants, opset=21)
+    for op in ("ReduceL2", "ReduceLogSum"):
+        case(f"{op} of integers", [node(op, ["x", "a"])], {"x": random.integers(1, 99, (3, 4, 5)).astype("i4")},
+             {"a": np.int64([0, 2])}, off=0)
