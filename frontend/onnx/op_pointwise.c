@@ -42,6 +42,11 @@ static opjit_status give_unary(onnx_import *m, onnx_call *c, DML_OPERATOR_TYPE t
 
 opjit_status opjit_onnx_unary(onnx_import *m, onnx_call *c)
 {
+    TRY(opjit_onnx_need(m, c, 1));
+    const int32_t type = c->inputs[0]->type;
+    if (type_of(c) == DML_OPERATOR_ELEMENT_WISE_ABS &&
+        (type == ONNX_UINT8 || type == ONNX_UINT16 || type == ONNX_UINT32 || type == ONNX_UINT64))
+        return opjit_onnx_give_value(m, c, 0, c->inputs[0]);
     TRY(give_unary(m, c, type_of(c), NULL));
     return type_of(c) == DML_OPERATOR_ACTIVATION_RELU ? opjit_onnx_remember(m, c) : OPJIT_OK;
 }

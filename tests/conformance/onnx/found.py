@@ -39,3 +39,5 @@ def found(case, node, random):
     for op in ("ReduceL2", "ReduceLogSum"):
         case(f"{op} of integers", [node(op, ["x", "a"])], {"x": random.integers(1, 99, (3, 4, 5)).astype("i4")},
              {"a": np.int64([0, 2])}, off=0)
+    case("Abs of uint8", [node("Abs", ["x"]), node("Add", ["x", "y"], ["z"])],
+         {"x": random.integers(0, 99, (3, 4)).astype("u1")}, outputs=("y", "z"), off=0)
