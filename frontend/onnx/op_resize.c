@@ -309,7 +309,7 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;
-        const double size = scale * (double)x->dims[axis];
+        const double size = (double)((float)scale * (float)x->dims[axis]); /* 2.6f of 5 are 13 */
         if (!(scale > 0) || scale < 1e-9 || size >= 4294967296.0 || size < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u: %g, must give a size of 1 to 2^32 - 1", axis,
                                      scale);

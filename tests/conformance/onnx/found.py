@@ -41,3 +41,6 @@ def found(case, node, random):
              {"a": np.int64([0, 2])}, off=0)
     case("Abs of uint8", [node("Abs", ["x"]), node("Add", ["x", "y"], ["z"])],
          {"x": random.integers(0, 99, (3, 4)).astype("u1")}, outputs=("y", "z"), off=0)
+    for mode in ("nearest", "linear"):
+        case(f"Resize of 5 by 2.6 {mode}", [node("Resize", ["x", "", "s"], mode=mode)], {"x": floats(1, 1, 5, 4)},
+             {"s": np.float32([1, 1, 2.6, 1.5])})
