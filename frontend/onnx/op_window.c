@@ -175,7 +175,7 @@ static opjit_status transposed_padding(onnx_import *m, const onnx_call *c, windo
         /* ONNX: with SAME_UPPER the end has the odd one, else the start. */
         w->start[d] = upper ? total / 2 : total - total / 2;
         w->end[d] = total - w->start[d];
-        if (want > whole)
+        if (want > whole && shape[d] != 0) /* auto_pad pads, and adds nothing */
             extra[d] += (uint32_t)(want - whole);
     }
     return OPJIT_OK;

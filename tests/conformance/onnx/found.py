@@ -44,3 +44,5 @@ def found(case, node, random):
     for mode in ("nearest", "linear"):
         case(f"Resize of 5 by 2.6 {mode}", [node("Resize", ["x", "", "s"], mode=mode)], {"x": floats(1, 1, 5, 4)},
              {"s": np.float32([1, 1, 2.6, 1.5])})
+    case("ConvTranspose that leaves gaps", [node("ConvTranspose", ["x", "w"], auto_pad="SAME_UPPER", strides=[3, 2])],
+         {"x": floats(1, 2, 6, 4)}, {"w": floats(2, 3, 2, 3)})
