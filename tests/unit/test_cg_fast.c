@@ -44,6 +44,11 @@ static const struct {
       "select(not(le(load %0[%i,%j], load %0[%i,iadd(%j, 1)])), load %0[%i,%j], f64 0x1p+1)" },
     { "equal", "in %0: f32[12,70]", "0..13 vec 16 unroll 1 tail mask",
       "select(or(eq(load %0[%i,%j], load %0[%i,iadd(%j, 1)]), lt(%i, 4)), f32 0x1p+0, load %0[%i,%j])" },
+    /* The first rows have no index: it lies before the tensor. */
+    { "rows by guarded indices", "in %0: i64[8]\n    in %9: f32[12,64]", "0..13 vec 16 unroll 1 tail mask",
+      "select(lt(%i, 4), load %9[%i,%j], load %9[clamp(index(load %0[iadd(%i, -4)]), 0, 11),%j])" },
+    { "elements by guarded indices", "in %0: i64[8]\n    in %9: f32[12,64]", "0..13 unroll 4",
+      "select(lt(%i, 4), load %9[%i,%j], load %9[clamp(index(load %0[iadd(%i, -4)]), 0, 11),%j])" },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]), HEIGHT = 12, WIDTH = 64 };
 
