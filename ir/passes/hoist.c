@@ -109,6 +109,20 @@ static bool *find_places(ir_func *f, loop_body *b, ir_ref loop, ir_map *loads)
     return placed;
 }
 
+/* Who reads a let in the loop, all of whose value moves out, reads what has moved. */
+static void read_moved(ir_func *f, const loop_body *b, ir_map *map)
+{
+    for (uint32_t k = 0; k < b->seen.count; k++) {
+        const ir_ref r = b->seen.nodes[k];
+        const ir_node n = *ir_at(f, r);
+        if (n.op != IR_GET || ir_at(f, n.ref)->op != IR_LET)
+            continue;
+        const ir_ref moved = ir_map_get(map, ir_operand(f, n.ref, 0));
+        if (moved != 0)
+            ir_map_set(f, map, r, moved);
+    }
+}
+
 /* These values load nothing but indices that may be loaded anywhere, so they may be computed where the loop would
  * not. */
 void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
@@ -137,6 +151,7 @@ void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
         }
     }
     if (any) {
+        read_moved(f, &b, &map);
         opjit_ir_remake_operands(f, &map, ir_at(f, loop)->body);
         ir_took(f, IR_STEP_HOIST);
     }
