@@ -6,6 +6,7 @@ parts that have no kernel after all (refused), whose reasons go to the log "opji
 returns when all kernels are the fastest ones.
 """
 import collections
+import contextlib
 import functools
 import operator
 
@@ -19,7 +20,7 @@ from torch._subclasses import FakeTensor
 
 import opjit
 
-from ._compile import Unknown, compiled, counters, is_mutable, log
+from ._compile import Unknown, compiled, counters, gains, is_mutable, log
 from ._kernel import finish
 
 __all__ = ["backend", "counters", "finish"]
@@ -41,15 +42,51 @@ def _decompositions():
         aten._prelu_kernel, aten.rot90, aten.roll])
 
 
-def _compiler(threads, level, fixed, strict, modules):
-    """fixed: the tensors, by the number of the graph's input, that are the same in all calls.  modules: takes what was
-    made."""
+@functools.cache
+def _resampling():
+    """Overloads for which tracing has Python functions of many operators, slower than PyTorch's kernels of one."""
+    aten = torch.ops.aten
+    names = [f"{kind}{d}d" for d in (1, 2, 3) for kind in ("upsample_nearest", "_upsample_nearest_exact")]
+    names += ["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+              "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"]
+    packets = [getattr(aten, name) for name in names if hasattr(aten, name)]
+    return [getattr(packet, name) for packet in packets for name in packet.overloads() if name in ("default", "vec")]
+
+
+@contextlib.contextmanager
+def _as_one():
+    """Inside, a trace has these as they are.  Dynamo compiles one function at a time."""
+    before = [(op, dict(op.py_kernels)) for op in _resampling()]
+    try:
+        for op, _ in before:
+            op.py_kernels.clear()
+            op._dispatch_cache.clear()
+        yield
+    finally:
+        for op, kernels in before:
+            op.py_kernels.update(kernels)
+            op._dispatch_cache.clear()
+
+
+def _compiler(threads, level, fixed, strict, made):
+    """fixed: the tensors, by the number of the graph's input, that are the same in all calls.  made: takes the module
+    with kernels, or None."""
     def compile(gm, inputs):
         if fixed:
             _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
-        modules.append(compiled(gm, threads, level, strict))
-        return make_boxed_func(modules[-1].forward)
+        module = compiled(gm, threads, level, strict)
+        made.append(module if module is not gm else None)
+        return make_boxed_func(module.forward)
     return compile
+
+
+def _partition(backward):
+    """AOTAutograd's way of cutting a graph in two; backward: takes the second one, which is compiled much later."""
+    def partition(*args, **more):
+        forward, second = min_cut_rematerialization_partition(*args, **more)
+        backward.append(second)
+        return forward, second
+    return partition
 
 
 def _is_kernels(module, gm, inputs):
@@ -114,12 +151,15 @@ def backend(gm, inputs, *, options=None):
     fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
 
     def made(strict):
-        training, inference = [], []
+        training, inference, backward = [], [], []
         compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules)
                      for modules in (training, inference)]
-        function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
-                                decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition,
-                                keep_inference_input_mutations=True)(gm, inputs)
+        with _as_one():
+            function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
+                                    decompositions=_decompositions(), partition_fn=_partition(backward),
+                                    keep_inference_input_mutations=True)(gm, inputs)
+        if not any(training + inference + [gains(second) for second in backward]):
+            return gm.forward  # PyTorch's own operators, not those into which AOTAutograd takes them apart
         is_all = len(inference) == 1 and not training and _is_kernels(inference[0], gm, inputs)
         return inference[0].forward if is_all else function
     is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)

@@ -149,6 +149,13 @@ def _kernels(graph, symbols, threads, level, strict):
     raise Refused("too many parts have no kernel")
 
 
+def gains(gm):
+    """Are there parts for kernels in it?"""
+    symbols = Symbols(gm.graph)
+    with symbols.at(symbols.of_trace()):
+        return any(Parts(gm.graph).wanted)
+
+
 def compiled(gm, threads, level, strict=False):
     """The module with kernels; itself, if there is nothing for them.  strict: a part whose sizes have to be known is an
     exception."""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stays with PyTorch costs what it costs without the backend."""
+import unittest
+
+import torch
+import torch.nn.functional as F
+
+import opjit.torch
+from support import Case, compiled, counters
+
+
+class Left(Case):
+    def test_no_kernels(self):
+        """Where there are none, forward and backward, PyTorch runs what Dynamo traced; AOTAutograd is in no call."""
+        def backward_of(f, x):
+            x = x.detach().requires_grad_()
+            f(x).sum().backward()
+            return x.grad
+
+        def is_wrapped(gm, inputs):
+            wrapped.append(not getattr(opjit.torch.backend(gm, inputs), "__self__", None) is gm)
+            return gm.forward
+        i, x = torch.tensor([2, 0, 0, 1]), torch.randn(4, 4)
+        for f, grad, expected in ((lambda x: x[i] + 1, False, False), (lambda x: x[i] + 1, True, False),
+                                  (lambda x: x[i].exp() * 2, False, True), (torch.erf, True, True),
+                                  (lambda x: x.to(torch.bfloat16) @ x.to(torch.bfloat16), True, False)):
+            wrapped, run = [], backward_of if grad else lambda f, x: f(x)
+            torch._dynamo.reset()
+            run(torch.compile(f, backend=is_wrapped), x)
+            self.assertEqual(wrapped, [expected])
+            self.same(run(compiled(f), x), run(f, x))
+
+    def test_resampling(self):
+        """One operator, as PyTorch runs it, and not the many indices that a trace makes of it."""
+        x = torch.randn(1, 2, 6, 6)
+        for more in ({"mode": "bilinear"}, {"mode": "bicubic", "align_corners": True}, {"mode": "nearest"},
+                     {"mode": "nearest-exact"}, {"mode": "bilinear", "antialias": True}):
+            for grad in (False, True):
+                torch._dynamo.reset()
+                counters.clear()
+                f = lambda x: F.interpolate(x, scale_factor=1.5, **more).exp() * 2  # noqa: E731, B023
+                a, b = (x.detach().requires_grad_(grad) for _ in range(2))
+                got, want = compiled(f)(a), f(b)
+                self.same(got, want)
+                self.assertTrue(grad or (counters["kernels"], counters["left"]) == (1, 1), more)
+                if grad:
+                    got.square().sum().backward()
+                    want.square().sum().backward()
+                    self.same(a.grad, b.grad, 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
