@@ -8,6 +8,7 @@ import unittest
 import torch
 import torch.nn.functional as F
 
+import opjit.torch
 from opjit.torch import _aten
 from support import Case, cases, kernels_of, seen
 
@@ -198,6 +199,34 @@ class Moves(Case):
         self.check(lambda x: F.pad(x, (1, 2)), drawn((2, 3), torch.int64))
 
 
+    def test_rows(self):
+        """Results in which some rows are another tensor's, which in-place operators on views become."""
+        x = drawn((4, 6, 5), torch.float32)
+        for start, end in ((0, 2), (1, 3), (-2, 2**63 - 1), (None, None), (3, 99)):
+            self.check(lambda x: aten.slice_scatter(x, x[:, slice(start, end)] * 2 + 1, 1, start, end), x)
+        for index in (0, 2, -1):
+            self.check(lambda x: aten.select_scatter(x, x[:, :, 1] * 2 + 1, -1, index), x)
+        self.check(lambda x: aten.slice_scatter(x, x[1:2], 0, 3), drawn((4, 6), torch.bool))
+        self.check(lambda x, y: aten.copy(x, y * 2) + 1, x, drawn((6, 5), torch.float32))
+        self.check(lambda x, y: aten.copy(x, y) + 1, x, drawn((4, 6, 1), torch.int32))
+        for f in (lambda x: aten.slice_scatter(x, x[::2], 0, 0, 4, 2), lambda x: aten.slice_scatter(x, x[:0], 0, 4),
+                  lambda x: aten.copy(x.to(torch.int64), x[0])):
+            with self.subTest(f=inspect.getsource(f)):
+                torch.testing.assert_close(kernels_of(f, x)(x), f(x), equal_nan=True)
+
+    def test_nearest(self):
+        """Elements repeated a power of two of times; other sizes are PyTorch's."""
+        for d in (1, 2, 3):
+            for name in ("upsample_nearest", "_upsample_nearest_exact"):
+                op, x = getattr(aten, f"{name}{d}d").default, torch.randn(2, 3, *(3, 5, 4)[:d])
+                with opjit.torch._as_one():
+                    self.check(lambda x: op(x, [2 * s for s in x.shape[2:]]) + 1, x)
+                    self.check(lambda x: op(x, [x.shape[2] * 4, *x.shape[3:]], *[4.0, 1.0, 1.0][:d]) + 1, x)
+                    for f in (lambda x: op(x, [3 * s for s in x.shape[2:]]), lambda x: op(x, [7, 9, 3][:d]),
+                              lambda x: op(x, [2 * s for s in x.shape[2:]], *[1.9] * d)):
+                        self.assertEqual(kernels_of(f, x)(x).tolist(), f(x).tolist())
+
+
 class Axes(Case):
     def test_sums(self):
         x = torch.randn(2, 3, 40)
@@ -247,6 +276,10 @@ class Axes(Case):
             self.check(lambda x, w, b, m, v: aten._native_batch_norm_legit_no_training(x, w, b, m, v, 0.1, 1e-5)[0], x,
                        w[:3], b[:3], w[3:6], v)
 
+        x, w, b = (torch.randn(s).half() for s in ((4, 3, 16), 16, 16))
+        self.check(lambda x, w, b: F.layer_norm(x, (16,), w, b), x, w, b)
+        self.check(lambda x: F.layer_norm(x, (16,)), x)
+
     def test_variances(self):
         infinite = torch.randn(3, 40)
         infinite[0], infinite[1, 3], infinite[2, 5] = -float("inf"), float("inf"), float("nan")
@@ -272,6 +305,9 @@ class Axes(Case):
                 self.check(lambda x, w, b, m, v: batch(x, w, b, m, v, True, 0.3, 1e-3), x, w, b, m, v, tolerance=1e-4)
                 self.check(lambda x, m, v: batch(x, None, None, m, v, True, 0.3, 1e-3), x, m, v, tolerance=1e-4)
                 _, mean, rstd, *_ = batch(x, w, b, m, v, True, 0.3, 1e-3)
+                alone = aten._native_batch_norm_legit.no_stats
+                self.check(lambda x, w, b: alone(x, w, b, True, 0.3, 1e-3), x, w, b, tolerance=1e-4)
+                self.check(lambda x: alone(x, None, None, True, 0.3, 1e-3), x, tolerance=1e-4)
                 back = aten.native_batch_norm_backward
                 self.check(lambda g, x, w, m, v, n, r: back(g, x, w, m, v, n, r, True, 1e-3, [True] * 3), g, x, w, m, v,
                            mean, rstd, tolerance=1e-4)
@@ -301,6 +337,8 @@ class Axes(Case):
             for more in ({}, {"is_causal": True}, {"scale": 0.3}):
                 self.check(lambda q, k, v: attention(q, k, v, **more)[0], q, k, v)
             self.check(lambda q, k, v, m: attention(q, k, v, attn_mask=m)[0], q, k, v, torch.randn(16, 16, dtype=dtype))
+            q = torch.randn(2, 6, 16, 8, dtype=dtype)
+            self.check(lambda q, k, v: attention(q, k, v, is_causal=True)[0], q, k, v)  # keys of two heads each
 
 
 class Compositions(Case):

@@ -89,9 +89,10 @@ def _copy(n, x, **more):
     return x
 
 
-def _casts(n):
+def _casts(n, index=0):
     """Floats that do not fit into an integer are anybody's guess, and PyTorch's is its own."""
-    return value_of(n).dtype in FLOATS or value_of(n).dtype is torch.bool or dtype_at(n, 0) not in FLOATS
+    dtype = value_of(n).dtype
+    return dtype in FLOATS or dtype is torch.bool or dtype_at(n, index) not in FLOATS
 
 
 @takes(aten._to_copy.default, prims.convert_element_type.default, when=_casts, light=True, free=True)
@@ -99,10 +100,15 @@ def _cast(n, x, *args, **more):
     return cast(x, value_of(n).dtype, dtype_at(n, 0))
 
 
+def _of_rank(x, rank):
+    """x with more dimensions of size 1 before its own."""
+    return x.reshape([1] * (rank - x.ndim) + list(x.shape)) if x.ndim < rank else x
+
+
 @takes(aten.expand.default, view=True)
 def _expand(n, x, *args, **more):
     shape = dims(value_of(n))
-    return opjit.broadcast_to(x.reshape([1] * (len(shape) - x.ndim) + list(x.shape)), shape)
+    return opjit.broadcast_to(_of_rank(x, len(shape)), shape)
 
 
 @takes(aten.permute.default, view=True)
@@ -147,6 +153,42 @@ def _split(n, x, sizes=None, axis=0):
     return parts
 
 
+def _rows(n):
+    """The first row and the last but one that are written."""
+    if n.target is aten.select_scatter.default:
+        x, axis, index = value_of(n), n.args[2], n.args[3]
+        first = index % whole(x.shape[axis])
+        return first, first + 1
+    start, end = (*n.args[3:5], None, None)[:2] if len(n.args) > 3 else (None, None)
+    return slice(start, end).indices(whole(value_of(n).shape[(*n.args[2:3], 0)[0]]))[:2]
+
+
+def _scatters(n):
+    """All rows of a range, of which there are some."""
+    source = value_of(n.args[1])
+    numbers = all(isinstance(a, (int, type(None))) for a in n.args[2:])
+    return source.dtype is value_of(n).dtype and numbers and n.args[5:] in ((), (1,)) and _rows(n)[0] < _rows(n)[1]
+
+
+@takes(aten.slice_scatter.default, aten.select_scatter.default, when=_scatters, light=True)
+def _scatter(n, x, source, axis=0, *where):
+    """x with the source in place of some rows."""
+    axis, (first, end) = axis % x.ndim, _rows(n)
+    size = [*x.shape[:axis], end - first, *x.shape[axis + 1:]]
+    parts = [_cut(x, axis, slice(0, first))] if first else []
+    parts.append(source.reshape(size))
+    if end < x.shape[axis]:
+        parts.append(_cut(x, axis, slice(end, x.shape[axis])))
+    return opjit.concatenate(parts, axis) if len(parts) > 1 else parts[0]
+
+
+@takes(aten.copy.default, light=True, when=lambda n: _casts(n, 1))
+def _copy_of(n, x, source, *args):
+    """The source in the type and shape of x."""
+    source = _of_rank(cast(source, value_of(n).dtype, dtype_at(n, 1)), value_of(n).dim())
+    return opjit.broadcast_to(source, dims(value_of(n)))
+
+
 def _alike(n):
     return all(value_of(x).dtype is value_of(n).dtype and value_of(x).dim() == value_of(n).dim() for x in n.args[0])
 
@@ -154,6 +196,26 @@ def _alike(n):
 @takes(aten.cat.default, light=True, when=_alike)
 def _cat(n, tensors, axis=0):
     return opjit.concatenate(tensors, axis)
+
+
+def _doubles(n):
+    """The times that each of the last dimensions becomes larger, powers of two, whose quotients have no rounding."""
+    x, y, scales = value_of(n.args[0]), value_of(n), n.args[2:]
+    times = [whole(b) // whole(a) for a, b in zip(x.shape[2:], y.shape[2:])]
+    exact = all(whole(b) == t * whole(a) and t & (t - 1) == 0 and t > 0
+                for a, b, t in zip(x.shape[2:], y.shape[2:], times))
+    return times if exact and all(s in (None, t) for s, t in zip(scales, times)) else None
+
+
+@takes(*(getattr(aten, f"{name}{d}d").default for name in ("upsample_nearest", "_upsample_nearest_exact")
+         for d in (1, 2, 3)), when=_doubles, light=True)
+def _nearest(n, x, *args):
+    """Each element repeated along each of the last dimensions."""
+    apart, wide = list(x.shape[:2]), list(x.shape[:2])
+    for size, times in zip(x.shape[2:], _doubles(n)):
+        apart += [size, 1]
+        wide += [size, times]
+    return opjit.broadcast_to(x.reshape(apart), wide).reshape(dims(value_of(n)))
 
 
 def _only_adds(n):
@@ -279,15 +341,25 @@ def _addmm(n, c, a, b, beta=1, alpha=1):
 
 
 def _plain_attention(n):
-    """Without dropout, whose numbers are PyTorch's, without what training keeps, and with as many heads everywhere."""
+    """Without dropout, whose numbers are PyTorch's, without what training keeps."""
     more, (q, k, _) = n.args[3:] + tuple(n.kwargs.values()), map(value_of, n.args[:3])
     return q.dtype in (torch.float32, torch.float64) and not used(n) - {0} and (
-        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4 and whole(q.shape[1]) == whole(k.shape[1])
+        not n.args[3:4] or n.args[3] == 0) and len(more) <= 4 and whole(q.shape[1]) % whole(k.shape[1]) == 0
+
+
+def _heads(x, count):
+    """x with so many heads, each of which neighbours share."""
+    if x.shape[1] == count:
+        return x
+    apart, times = [*x.shape[:2], 1, *x.shape[2:]], count // x.shape[1]
+    shape = [*x.shape[:2], times, *x.shape[2:]]
+    return opjit.broadcast_to(x.reshape(apart), shape).reshape([x.shape[0], count, *x.shape[2:]])
 
 
 @takes(aten._scaled_dot_product_flash_attention_for_cpu.default, when=_plain_attention)
 def _attention(n, q, k, v, dropout=0.0, is_causal=False, *, attn_mask=None, scale=None):
     scale = scale if scale is not None else q.shape[-1] ** -0.5
+    k, v = _heads(k, q.shape[1]), _heads(v, q.shape[1])
     scores = opjit.matmul(q, k.transpose(0, 1, 3, 2)) * float(scale)
     if is_causal:
         scores = opjit.where(opjit.tri(*scores.shape[-2:]), scores, -opjit.inf)

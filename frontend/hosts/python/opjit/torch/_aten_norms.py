@@ -6,7 +6,7 @@ import torch
 
 import opjit
 
-from ._aten import along, aten, dims, dtype_at, is_float, takes, used, value_of
+from ._aten import along, aten, cast, dims, dtype_at, is_float, takes, used, value_of
 from ._sizes import whole
 
 WIDE = (torch.float32, torch.float64)
@@ -87,8 +87,17 @@ def _one_float(n):
         a is None or value_of(a).dtype is value_of(n)[0].dtype for a in n.args[2:4])
 
 
-@takes(aten.native_layer_norm.default, when=_one_float)
+def _halves(n):
+    """Of halves, whose mean nobody reads."""
+    return not used(n) & {1, 2} and all(a is None or value_of(a).dtype in (torch.float16, torch.float32) for a in (
+        n.args[0], *n.args[2:4])) and value_of(n)[0].dtype is torch.float16
+
+
+@takes(aten.native_layer_norm.default, when=lambda n: _one_float(n) or _halves(n))
 def _layer_norm(n, x, shape, weight, bias, eps):
+    if x.dtype == "float16":  # PyTorch, too, computes floats
+        x, weight, bias = (None if v is None else cast(v, torch.float32) for v in (x, weight, bias))
+        return [cast(_layer_norm(n, x, shape, weight, bias, eps)[0], torch.float16), None, None]
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     ahead = [1] * (x.ndim - len(shape))
     weight, bias = (None if w is None else w.reshape(ahead + list(w.shape)) for w in (weight, bias))
@@ -128,11 +137,15 @@ def _layer_norm_backward(n, grad, x, shape, mean, rstd, weight, bias, mask):
     return result
 
 
+def _is_many(x):
+    """More than one number for each channel."""
+    return whole(x.shape[0]) * math.prod(whole(s) for s in x.shape[2:]) > 1
+
+
 def _trains(n):
-    """On the numbers of this batch, more than one for each channel."""
+    """On the numbers of this batch."""
     x = value_of(n.args[0])
-    return _one_float(n) and n.args[5] is True and value_of(n.args[3]).dtype is x.dtype and (
-        whole(x.shape[0]) * math.prod(whole(s) for s in x.shape[2:]) > 1)
+    return _one_float(n) and n.args[5] is True and value_of(n.args[3]).dtype is x.dtype and _is_many(x)
 
 
 def _along_channels(x, *vectors):
@@ -140,15 +153,34 @@ def _along_channels(x, *vectors):
     return [None if v is None else v.reshape([1, -1] + [1] * (x.ndim - 2)) for v in vectors]
 
 
-@takes(aten._native_batch_norm_legit_functional.default, when=_trains)
-def _batch_norm_training(n, x, weight, bias, mean, variance, training, momentum, eps):
+def _normal_batch(x, weight, bias, eps):
+    """x in the norm of this batch; of each channel the mean, what x is multiplied by, and the variance."""
     axes = tuple(a for a in range(x.ndim) if a != 1)
-    here, spread, count = along(opjit.mean, x, axes), _variance(x, axes), _counted(x, axes)
+    here, spread = along(opjit.mean, x, axes), _variance(x, axes)
     rstd = 1 / opjit.sqrt(spread + eps)
     scale, shift = _along_channels(x, weight, bias)
     y = (x - here) * (rstd if scale is None else rstd * scale)
-    flat = [v.reshape([-1]) for v in (here, rstd, spread)]
-    return [y if shift is None else y + shift, *flat[:2], mean * (1 - momentum) + flat[0] * momentum,
+    return y if shift is None else y + shift, [v.reshape([-1]) for v in (here, rstd, spread)]
+
+
+def _is_alone(n):
+    """On the numbers of this batch, in one type."""
+    x = value_of(n.args[0])
+    return n.args[3] is True and x.dtype in WIDE and _is_many(x) and all(
+        a is None or value_of(a).dtype is x.dtype for a in n.args[1:3])
+
+
+@takes(aten._native_batch_norm_legit.no_stats, when=_is_alone)
+def _batch_norm_alone(n, x, weight, bias, training, momentum, eps):
+    y, flat = _normal_batch(x, weight, bias, eps)
+    return [y, *flat[:2]]
+
+
+@takes(aten._native_batch_norm_legit_functional.default, when=_trains)
+def _batch_norm_training(n, x, weight, bias, mean, variance, training, momentum, eps):
+    y, flat = _normal_batch(x, weight, bias, eps)
+    count = _counted(x, (a for a in range(x.ndim) if a != 1))
+    return [y, *flat[:2], mean * (1 - momentum) + flat[0] * momentum,
             variance * (1 - momentum) + flat[2] * (momentum * count / (count - 1))]
 
 
