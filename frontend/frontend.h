@@ -312,8 +312,7 @@ opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
 /* dynamic_stages.c: the last passes, after which general->extents are those of the stages that there are then.
  * UNSUPPORTED: a stage's iterations are in no known form. */
 struct ir_general;
-opjit_status opjit_fe_expand_general(const ir_pass_env *own, rt_arena *arena, struct ir_general *general,
-                                     opjit_error *error);
+opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *general, opjit_error *error);
 /* The program for all sizes, without variants; graph: for the largest sizes. */
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,
                                       const char *name, const opjit_allocator *allocator, fe_program *out,

@@ -204,7 +204,7 @@ static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
 {
     ir_func *f = &range->general.f;
 
-    TRY(opjit_fe_expand_general(&s->env, &s->arena, &range->general, error));
+    TRY(opjit_fe_expand_general(&s->env, &range->general, error));
     TRY(opjit_ir_general_resize(&range->general, range->hi, error));
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));

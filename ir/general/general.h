@@ -42,6 +42,9 @@ typedef struct ir_samples {
 /* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out);
 
+/* The form that an expression of f's dimensions is, by what it says.  false: it has none. */
+bool opjit_ir_form_derive(const ir_func *f, ir_ref r, opjit_size_form *out);
+
 /* Product `which`, counted from 0, of one or two dimensions, and what it is in samples; 0: too much.  false: there are
  * no more. */
 bool opjit_ir_form_scale(const ir_samples *samples, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],

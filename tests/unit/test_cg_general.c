@@ -282,12 +282,58 @@ START_TEST(sizes)
 }
 END_TEST
 
+/* What a form's expression says is that form, or one with the same values; of other expressions nothing is said. */
+START_TEST(forms_of_expressions)
+{
+    static const opjit_size_form forms[] = {
+        { .constant = 7, .divisor = 1, .times = 1 },
+        { .constant = -3, .factors = { 2 }, .powers = { { 1 } }, .divisor = 1, .times = 1 },
+        { .constant = 5, .factors = { 3, -2 }, .powers = { { 1, 1 }, { 0, 1 } }, .divisor = 1, .times = 1 },
+        { .constant = 63, .factors = { 1 }, .powers = { { 1 } }, .divisor = 64, .times = 1 },
+        { .constant = 15, .factors = { 4 }, .powers = { { 2, 1 } }, .divisor = 16, .times = 3 },
+        { .constant = 31, .factors = { 1, 1 }, .powers = { { 1 }, { 0, 1 } }, .divisor = 32, .times = 9 },
+        { .constant = 31, .factors = { 1 }, .powers = { { 1 }, { 0, 1 } }, .divisor = 32, .times = 12 },
+        { .constant = 1, .factors = { 6 }, .powers = { { 1 }, { 1, 1 } }, .divisor = 1, .times = 1 },
+        { .factors = { 1 }, .powers = { { 1, 2 } }, .divisor = 1, .times = 5 },
+    };
+    opjit_error error = { 0 };
+    opjit_size_form found;
+    ir_func f;
+
+    ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "k", &error) == OPJIT_OK);
+    opjit_ir_param_add(&f, IR_INDEX, 1, 1000, "other");
+    f.first_dim = opjit_ir_param_add(&f, IR_INDEX, 1, 500, "n");
+    opjit_ir_param_add(&f, IR_INDEX, 1, 500, "m");
+    for (uint32_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const ir_ref number = opjit_ir_size(&f, &(ir_size_form){ .form = forms[i] });
+        ck_assert_msg(opjit_ir_form_derive(&f, number, &found), "form %u", i);
+        for (int64_t n = 1; n <= 500; n += 1 + n / 3)
+            for (int64_t m = 1; m <= 500; m += 1 + m / 3) {
+                int64_t expected, given;
+                ck_assert(opjit_ir_form_value(&forms[i], 2, (const int64_t[]){ n, m }, &expected));
+                ck_assert(opjit_ir_form_value(&found, 2, (const int64_t[]){ n, m }, &given));
+                ck_assert_msg(given == expected, "form %u of %lld, %lld", i, (long long)n, (long long)m);
+            }
+    }
+    const ir_ref n = opjit_ir_param(&f, f.first_dim), m = opjit_ir_param(&f, f.first_dim + 1);
+    const ir_ref quarter = ir_expr2(&f, IR_IDIV, IR_INDEX, n, opjit_ir_index(&f, 4)),
+                 rest = ir_expr2(&f, IR_IMOD, IR_INDEX, n, opjit_ir_index(&f, 8)),
+                 more = ir_expr2(&f, IR_IADD, IR_INDEX, m, opjit_ir_index(&f, 3)),
+                 none[] = { rest, opjit_ir_param(&f, 1), ir_expr2(&f, IR_ISCALE, IR_INDEX, more, more),
+                            ir_expr2(&f, IR_IADD, IR_INDEX, quarter, m) };
+    for (uint32_t i = 0; i < sizeof none / sizeof *none; i++)
+        ck_assert_msg(!opjit_ir_form_derive(&f, none[i], &found), "expression %u", i);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cg.general");
     TCase *tcase = tcase_create("sizes");
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, sizes, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(tcase, forms_of_expressions);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

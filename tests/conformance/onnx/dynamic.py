@@ -46,6 +46,16 @@ def models(folder):
     save(folder / "softmax.onnx", [("Softmax", ["x"], ["y"], {"axis": -1})], [("x", [2, "rows", "n"])],
          [("y", [2, "rows", "n"])])
     yield folder / "softmax.onnx", [2, "rows", "n"], "n=1..300:100"
+    depth = 24  # a function of so many nodes that it is packed between passes
+    save(folder / "deep.onnx",
+         [node for i in range(depth) for node in (
+             ("LayerNormalization", [f"x{i}" if i else "x", "s", "t"], [f"l{i}"], {"axis": -1}),
+             ("MatMul", [f"l{i}", "a"], [f"h{i}"]), ("Gelu", [f"h{i}"], [f"g{i}"]),
+             ("MatMul", [f"g{i}", "b"], [f"m{i}"]),
+             ("Add", [f"m{i}", f"x{i}" if i else "x"], ["y" if i == depth - 1 else f"x{i + 1}"]))],
+         [("x", ["n", 48])], [("y", ["n", 48])],
+         [weights("s", 48), weights("t", 48, seed=2), weights("a", 48, 96), weights("b", 96, 48, seed=2)])
+    yield folder / "deep.onnx", ["n", 48], "n=1..600:256"
     one = numpy_helper.from_array(np.int64(1), "one")
     save(folder / "positions.onnx",
          [("Shape", ["x"], ["s"]), ("Gather", ["s", "last"], ["n"]), ("Range", ["zero", "n", "one"], ["r"]),
