@@ -204,7 +204,10 @@ static void schedule_loop(scheduler *s, block *out, ir_ref loop)
 {
     work w;
     if (ir_is_serial(s->f, loop)) {
+        const bool beyond_caches = s->beyond_caches;
+        s->beyond_caches = false; /* what an update stores, another one may store again */
         schedule_block(s, loop);
+        s->beyond_caches = beyond_caches;
         opjit_ir_block_add(s->f, out, loop);
         return;
     }
