@@ -124,6 +124,35 @@ void opjit_ir_cut_sequences(ir_func *f, bool may_cut)
     }
 }
 
+/* --- definitions that are one constant --------------------------------------------------------------------------- */
+
+/* Whoever reads a definition all elements of which are one constant has the constant: what is counted by it is a number
+ * before place looks at it. */
+void opjit_ir_read_constants(ir_func *f)
+{
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    ir_ref *constants = ARENA_ARRAY(&f->scratch, ir_ref, f->tensor_count);
+    ir_map map = { 0 };
+    bool any = false;
+    f->failed = f->failed || constants == NULL;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const ir_node *n = ir_at(f, s);
+        if (n->op != IR_DEF || n->kind != 0 || ir_is_of_recurrence(&f->tensors[n->ref]) ||
+            ir_at(f, ir_operand(f, s, 0))->op != IR_CONST)
+            continue;
+        constants[n->ref] = ir_operand(f, s, 0);
+        any = true;
+    }
+    for (ir_ref r = 1; any && r < f->node_count && !f->failed; r++)
+        if (ir_at(f, r)->op == IR_LOAD && constants[opjit_ir_root(f, ir_at(f, r)->ref)] != 0)
+            ir_map_set(f, &map, r, constants[opjit_ir_root(f, ir_at(f, r)->ref)]);
+    if (any && !f->failed) {
+        opjit_ir_remake_operands(f, &map, f->body);
+        ir_took(f, IR_STEP_CONSTANTS);
+    }
+    opjit_rt_arena_rewind(&f->scratch, mark);
+}
+
 /* --- what nothing reads ----------------------------------------------------------------------------------------- */
 
 /* Marks the tensors that the statement reads. */

@@ -33,6 +33,7 @@ static opjit_status fold(ir_func *f, const ir_pass_env *env, opjit_error *error)
     (void)error;
     opjit_ir_remake_operands(f, &map, f->body);
     if (is_value_form(f)) {
+        opjit_ir_read_constants(f);
         opjit_ir_cut_sequences(f, !has_threads(env)); /* rest; arithmetic costs a GPU nothing */
         opjit_ir_remove_unread(f);
     }
