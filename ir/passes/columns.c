@@ -2,10 +2,9 @@
 /* columns.c - a stage that reduces many columns side by side, so that neighbours are a vector's lanes.  Part of place.
  * For a reduction with one lane whose elements lie far apart while the next column is the next element in memory: it
  * uses a scratch row of results instead of an accumulator.  The reduced coordinate is the outer loop, ascending, and
- * the columns are the inner one, so that each column sees what its accumulator would have seen, in the same order: from
- * the identity on, in blocks that are folded one after the other where that makes a difference.  A scan along
- * one dimension, while the next column is the next element, is the same without a fold: each step stores its result.
- * Arg kinds have a second row, of the values that the results are the places of. */
+ * the columns are the inner one, so that each column sees what its accumulator would have seen, in the same order and
+ * in the same blocks.  A scan along one dimension, while the next column is the next element, is the same without a
+ * fold: each step stores its result.  Arg kinds have a second row, of the values that the results are the places of. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -39,6 +38,7 @@ typedef struct column_stage {
     ir_ref first;                         /* column of the tile */
     uint32_t row, total;                  /* scratch; total 0: there is one block, or the order does not matter */
     uint32_t best;                        /* scratch, of arg kinds: values; 0: another kind */
+    bool counted;                         /* length: the most of them */
     bool windows;                         /* as a pool reads: all steps are one expression */
 } column_stage;
 
@@ -71,6 +71,8 @@ static int64_t step_of(column_stage *s, ir_ref load)
     int64_t all = 0, factor, part;
     for (uint32_t d = 0; d < t->rank; d++) {
         ir_ref index = ir_operand(f, load, d);
+        if (!opjit_ir_uses(f, index, var))
+            continue; /* whatever it is, a place from data, too */
         if (slides(s, load, d))
             index = without_bounds(f, index);
         if (!opjit_ir_factor(f, index, var, &factor) || !checked_muli(factor, (int64_t)t->strides[d], &part) ||
@@ -99,7 +101,7 @@ static bool reads_neighbours(column_stage *s)
         most = step > most ? step : most;
     }
     s->windows = s->windows && s->def.kind != IR_DOT && !ir_kind_is_arg((ir_kind)s->def.kind) && s->along < 0 &&
-                 s->length <= COLUMN_TAPS && s->length <= (int64_t)s->def.block;
+                 s->length <= COLUMN_TAPS && s->length <= (int64_t)s->def.block && !s->counted;
     return seen.nodes != NULL && most <= (s->windows ? MOST_STRIDE : 1);
 }
 
@@ -120,22 +122,25 @@ static bool plan(column_stage *s)
     const ir_node *n = &s->def;
     const bool arg = ir_kind_is_arg((ir_kind)n->kind);
     s->along = opjit_ir_scanned(f, s->statement);
-    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0 && !arg) ||
+    if (n->op != IR_DEF || (n->imm > 1 && s->along < 0 && !arg) ||
         (arg ? s->along >= 0 || n->type == IR_INDEX : ir_kind_op((ir_kind)n->kind) == IR_OP_NONE) || s->out.rank == 0)
         return false;
     for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
         s->dimension--;
     const int64_t all = (int64_t)s->out.sizes[s->dimension], size = opjit_ir_type_size((ir_type)n->type);
-    s->length =
-        s->along >= 0 ? (int64_t)s->out.sizes[s->along] : ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
+    const ir_ref bound = ir_operand(f, s->statement, n->count - 1);
+    s->counted = opjit_ir_is_counted(f, s->statement);
+    if (s->counted && (n->imm != 0 || opjit_ir_uses(f, bound, opjit_ir_coordinate(f, s->statement, s->dimension))))
+        return false;
+    s->length = s->along >= 0 ? (int64_t)s->out.sizes[s->along] : opjit_ir_reduced_most(f, s->statement);
     s->rows = 1;
     for (uint32_t d = 0; d < s->dimension; d++)
         s->rows *= (int32_t)d == s->along ? 1 : (int64_t)s->out.sizes[d];
     if (s->along >= (int32_t)s->dimension || all < FEWEST || all > INT64_MAX / size || s->length < 2)
         return false;
-    int64_t most = TILE_BYTES; /* in a single row, tiles are what can run in parallel */
-    if (s->rows == 1 && all * size / TASKS < most)
-        most = all * size / TASKS > LEAST_BYTES ? all * size / TASKS : LEAST_BYTES;
+    int64_t most = TILE_BYTES, part = all * size / TASKS; /* in a single row, tiles are what can run in parallel */
+    if (s->rows == 1 && part < most)
+        most = part > LEAST_BYTES ? part : LEAST_BYTES;
     s->columns = tile_of(all, size, most);
     s->tiles = s->columns == 0 ? 0 : all / s->columns;
     return s->columns != 0 && reads_neighbours(s);
@@ -145,9 +150,8 @@ static bool plan(column_stage *s)
 
 static uint32_t scratch_row(column_stage *s, ir_type type)
 {
-    ir_tensor row = {
-        .role = IR_SCRATCH, .type = type, .rank = 1, .sizes = { (uint64_t)s->columns }, .strides = { 1 }, .align = 64
-    };
+    ir_tensor row = { .role = IR_SCRATCH, .type = type, .rank = 1, .strides = { 1 }, .align = 64 };
+    row.sizes[0] = (uint64_t)s->columns;
     row.bytes = (uint64_t)s->columns * opjit_ir_type_size(row.type);
     return opjit_ir_tensor(s->f, &row);
 }
@@ -195,9 +199,9 @@ static void fill(column_stage *s, block *list, uint32_t row, uint64_t bits)
     store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
 }
 
-static void add_identity(column_stage *s, block *list, uint32_t row)
+static uint64_t identity(const column_stage *s)
 {
-    fill(s, list, row, opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind));
+    return opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind);
 }
 
 /* The value that column j reduces for k; around: loops outside of the one over k. */
@@ -207,8 +211,7 @@ static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
     memcpy(at, s->at, sizeof at);
     at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
     at[s->out.rank] = k;
-    const ir_ref value = opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
-    return opjit_ir_share(s->f, list, value);
+    return opjit_ir_share(s->f, list, opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at));
 }
 
 /* For the loop's variable v in lo..hi: `steps` of every column, for k from first + v * steps on. */
@@ -238,13 +241,13 @@ static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
     return t->bytes > STREAM_BYTES && step == s->columns && bytes > STREAM_LEAST && bytes < STREAM_MOST;
 }
 
-/* Whether several steps per round pay: there is little to do with the loaded values, so that one step per round would
- * spend half of the time on loading and storing the result, and the processor's read-ahead does not suffer. */
+/* Whether several steps per round pay: there is little to do with the loaded values beside loading and storing the
+ * result, and the processor's read-ahead does not suffer. */
 static bool takes_several(column_stage *s)
 {
     ir_func *f = s->f;
-    const ir_ref var = opjit_ir_reduced(f, s->statement);
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    const ir_ref var = opjit_ir_reduced(f, s->statement);
     const ir_ref column = opjit_ir_coordinate(f, s->statement, s->dimension);
     uint32_t loads = 0, others = 0;
     bool good = seen.nodes != NULL;
@@ -279,10 +282,9 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
 static ir_ref is_better(column_stage *s, ir_ref value, ir_ref best)
 {
     ir_func *f = s->f;
-    const ir_kind kind = (ir_kind)s->def.kind;
-    const bool least = ir_arg_is_least(kind);
-    const ir_ref better =
-        ir_make2(f, ir_arg_is_first(kind) ? IR_LT : IR_LE, IR_BOOL, least ? value : best, least ? best : value);
+    const bool least = ir_arg_is_least((ir_kind)s->def.kind);
+    const ir_op op = ir_arg_is_first((ir_kind)s->def.kind) ? IR_LT : IR_LE;
+    const ir_ref better = ir_make2(f, op, IR_BOOL, least ? value : best, least ? best : value);
     if (f->failed || !ir_is_float((ir_type)ir_at(f, value)->type))
         return better;
     const ir_ref nan = ir_make2(f, IR_NE, IR_BOOL, value, value), number = ir_make2(f, IR_EQ, IR_BOOL, best, best);
@@ -317,22 +319,17 @@ static void add_blocks(column_stage *s, block *list)
 {
     ir_func *f = s->f;
     block of_b, of_j;
-    if (s->def.kind == IR_DOT)
-        fill(s, list, s->total, ir_dot_total((ir_type)s->def.type));
-    else
-        add_identity(s, list, s->total);
+    fill(s, list, s->total, s->def.kind == IR_DOT ? ir_dot_total((ir_type)s->def.type) : identity(s));
     const int64_t size = s->def.block, blocks = (s->length + size - 1) / size;
     const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, blocks), &of_b);
-    add_identity(s, &of_b, s->row);
+    fill(s, &of_b, s->row, identity(s));
     const ir_ref block_length = opjit_ir_index(f, size);
     const ir_ref lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
-    if (s->length % size == 0) {
+    const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length), end = opjit_ir_index(f, s->length);
+    if (s->length % size == 0)
         add_steps(s, &of_b, lo, size);
-    } else { /* the last one is shorter */
-        const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
-        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0),
-                   1);
-    }
+    else /* the last one is shorter */
+        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, end), opjit_ir_index(f, 0), 1);
     const ir_ref j = add_columns(s, &of_b, &of_j);
     store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
 }
@@ -376,7 +373,7 @@ static void add_windows(column_stage *s, block *list)
     ir_func *f = s->f;
     block of_j;
     const ir_ref j = add_columns(s, list, &of_j);
-    ir_ref sum = opjit_ir_const(f, (ir_type)s->def.type, opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind));
+    ir_ref sum = opjit_ir_const(f, (ir_type)s->def.type, identity(s));
     enter(s, j, s->columns);
     for (int64_t k = 0; k < s->length; k++)
         sum = step(s, sum, value_at(s, &of_j, opjit_ir_index(f, k), j));
@@ -397,13 +394,22 @@ static void add_running(column_stage *s, block *list)
     enter(s, j, s->columns);
     s->at[s->along] = k;
     const ir_ref before = opjit_ir_load(f, s->row, &j), after = step(s, before, value_at(s, &of_j, k, j));
-    const ir_ref let = opjit_ir_let(f, exclusive ? before : after);
+    const ir_ref let = opjit_ir_let(f, exclusive ? before : after), result = opjit_ir_get(f, let);
     opjit_ir_block_add(f, &of_j, let);
-    const ir_ref result = opjit_ir_get(f, let);
     store(s, &of_j, s->row, exclusive ? after : result, &j);
     s->in.loop_count--; /* add_output counts that over j */
     add_result(s, &of_j, result, j);
     s->in.loop_count = around;
+}
+
+/* As many steps as an index says that all columns share. */
+static void add_counted(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    const ir_ref bound = ir_operand(f, s->statement, s->def.count - 1), zero = opjit_ir_index(f, 0);
+    const ir_ref count = opjit_ir_inline_part(&s->in, s->statement, bound, s->out.rank, s->at);
+    if (!f->failed)
+        add_rounds(s, list, zero, opjit_ir_block_let(f, list, opjit_ir_share(f, list, count)), zero, 1);
 }
 
 static void add_tile(column_stage *s, block *list)
@@ -414,21 +420,22 @@ static void add_tile(column_stage *s, block *list)
         add_windows(s, list);
         return;
     }
-    if (s->best != 0) {
-        add_places(s, list);
-    } else if (s->total != 0) {
-        add_blocks(s, list);
-    } else {
-        add_identity(s, list, s->row);
-        if (s->along >= 0) {
-            add_running(s, list);
-            return;
-        }
-        add_steps(s, list, opjit_ir_index(f, 0), s->length);
+    if (s->best == 0 && s->total == 0)
+        fill(s, list, s->row, identity(s));
+    if (s->along >= 0) {
+        add_running(s, list);
+        return;
     }
+    if (s->best != 0)
+        add_places(s, list);
+    else if (s->total != 0)
+        add_blocks(s, list);
+    else if (s->counted)
+        add_counted(s, list);
+    else
+        add_steps(s, list, opjit_ir_index(f, 0), s->length);
     const ir_ref j = add_columns(s, list, &inside);
-    const ir_ref result = opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
-    add_result(s, &inside, result, j);
+    add_result(s, &inside, opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j), j);
 }
 
 /* The coordinates of row p before the column's, and 0 after it. */
@@ -462,7 +469,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
     s.row = s.windows ? 0 : scratch_row(&s, (ir_type)s.def.type);
     if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > s.def.block &&
-        s.along < 0)
+        s.along < 0 && s.def.imm > 0)
         s.total = scratch_row(&s, (ir_type)s.def.type);
     if (ir_kind_is_arg((ir_kind)s.def.kind))
         s.best = scratch_row(&s, (ir_type)ir_at(f, ir_operand(f, s.statement, 0))->type);

@@ -174,6 +174,8 @@ void opjit_ir_remove_unread(ir_func *f);  /* fold.c: definitions */
 void opjit_ir_cut_reductions(ir_func *f);
 /* orient.c: definitions take the order of coordinates in which what they read lies. */
 void opjit_ir_orient(ir_func *f);
+/* channels.c: definitions that read places from data take the order in which neighbours have one place. */
+void opjit_ir_channels(ir_func *f);
 /* shape_outputs.c: outputs take the shapes of the definitions that they show. */
 void opjit_ir_shape_outputs(ir_func *f);
 /* line_up.c: copies what rows read across memory; the only tensors that it makes are the copies. */

@@ -93,6 +93,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         opjit_ir_orient(f);
     p.first_copy = p.copies_end = f->tensor_count;
     if (!p.threads && !f->failed)
+        opjit_ir_channels(f);
+    if (!p.threads && !f->failed)
         opjit_ir_line_up(f);
     p.copies_end = f->tensor_count;
     if (!f->failed)
