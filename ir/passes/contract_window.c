@@ -9,8 +9,8 @@ enum {
     LEAST_LINE = 2,            /* positions */
     FEW_POSITIONS = 6,
     LEAST_CHANNELS = 32,
-    MOST_STEP = 4,    /* between elements that a vector is loaded of by shuffles */
-    MOST_APART = 512, /* elements of an image that one result is made of */
+    MOST_STEP = 4,     /* between elements that a vector is loaded of by shuffles */
+    MOST_APART = 4096, /* elements of an image that one result is made of */
 };
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */

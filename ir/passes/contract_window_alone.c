@@ -112,7 +112,7 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
         rows->tile = best_part(y->size, given != NULL ? given->rows : MOST_VECTORS / side);
         columns->tile = side * lanes;
     }
-    choose_lines(w, given, rows->tile);
+    choose_lines(w, given, x->dimension < 0 && given == NULL ? lanes : rows->tile); /* images of a pool are lanes */
     const int64_t lines = up(w->block, rows->tile) * rows->tile;
     int64_t end = 0; /* of the positions that tiles have */
     if (w->joined) {
