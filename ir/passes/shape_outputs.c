@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shape_outputs.c - an output that shows a definition in another shape, by quotients and remainders of its coordinates,
- * takes the definition's shape, as the bytes are the same: so the definition is written there, and needs no memory of
- * its own.  A step of place. */
+/* shape_outputs.c - an output that shows a definition in another shape, by quotients and remainders of its coordinates
+ * or with other dimensions of one element, takes the definition's shape, as the bytes are the same: so the definition
+ * is written there, and needs no memory of its own.  A step of place. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -37,7 +37,9 @@ static uint32_t shown_by(ir_func *f, ir_ref yield)
         if (view->sizes[d] != out->sizes[d] ||
             (out->sizes[d] > 1 && ir_operand(f, load, d) != opjit_ir_coordinate(f, yield, d)))
             return 0;
-    return opjit_ir_view_coordinates(f, shape, NULL, NULL, &divided) && divided ? root : 0;
+    if (!opjit_ir_view_coordinates(f, shape, NULL, NULL, &divided))
+        return 0;
+    return divided || t->rank != out->rank ? root : 0;
 }
 
 /* A yield of the tensor as it is, in place of the statement. */
