@@ -290,10 +290,13 @@ static bool pays_as_pool(const window *w)
            w->axis[0].size * w->axis[1].size >= LEAST_LINE;
 }
 
-/* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
+/* Whether it is worth it: a product of matrices has a form of its own, unless rows are in groups, and little work needs
+ * none. */
 static bool pays(const window *w, const ir_tiles *given)
 {
-    const bool slides = window_has_taps(w) || (!w->single && w->axis[1].dimension >= 0 && !is_kept(w, w->factor));
+    const bool grouped = w->groups > 1 && w->group > 1;
+    const bool slides =
+        window_has_taps(w) || (!w->single && (grouped || (w->axis[1].dimension >= 0 && !is_kept(w, w->factor))));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
     const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
     const int64_t few = given != NULL ? 1 : FEW_POSITIONS;
