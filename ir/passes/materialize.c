@@ -300,6 +300,7 @@ static void decide(placer *p, uint32_t number)
     x->is_copy = is_def && tensor >= p->first_copy && tensor < p->copies_end;
     x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || x->is_copy || gets_memory(x, above))));
     x->is_root = !is_def || x->temp;
+    x->by_element = x->reads > 0 && x->aligned && !x->mixed;
     if (x->temp)
         ir_took(p->f, IR_STEP_MATERIALIZE);
     if (x->is_root) {

@@ -98,7 +98,7 @@ uint32_t opjit_ir_output_of(const placer *p, uint32_t number)
     uint32_t next = number + 1;
     while (next < p->count && !p->items[next].is_root)
         next++;
-    if (next == p->count || x->reads == 0 || !x->aligned || x->first_root != next || x->last_root != next)
+    if (next == p->count || !x->by_element || x->first_root != next)
         return 0;
     const ir_node *n = ir_at(f, p->items[next].statement), *own = ir_at(f, x->statement);
     const ir_tensor *out = &f->tensors[n->ref], *t = &f->tensors[own->ref];

@@ -30,6 +30,7 @@ typedef struct item {
     bool temp, is_root; /* gets memory; gets a stage */
     bool is_stepped;    /* a recurrence reads it, and it is outside of it */
     bool is_viewed;     /* it is read through a view */
+    bool by_element;    /* one root reads it, at its own coordinates alone */
     bool in_windows;    /* it is read so */
     double again;       /* the most of its sites */
     bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
