@@ -72,9 +72,12 @@ static bool is_bytes(window *w, uint32_t factor)
     ir_func *f = w->c.f;
     const ir_ref expr = w->values[factor];
     window_byte b;
-    if (!find_byte(f, expr, &b) || w->c.r->sources[opjit_ir_root(f, ir_at(f, b.load)->ref)].def != 0)
+    if (!find_byte(f, expr, &b))
         return false;
     const bool windows = factor == w->factor;
+    const bool in_memory = w->c.r->sources[opjit_ir_root(f, ir_at(f, b.load)->ref)].def == 0;
+    if (!windows && !in_memory)
+        return false;
     for (uint32_t d = 0; !windows && d < w->c.out.rank; d++)
         if ((int32_t)d != w->rows && opjit_ir_window_moves(w, expr, (int32_t)d))
             return false;
@@ -86,7 +89,7 @@ static bool is_bytes(window *w, uint32_t factor)
         return false;
     w->zero[windows] = b.zero != 0 && !is_nothing(f, b.zero);
     w->moved[windows] = (ir_at(f, b.load)->type == IR_I8) == windows;
-    w->flat_bytes = windows ? b.inside == 0 : w->flat_bytes;
+    w->flat_bytes = windows ? b.inside == 0 && in_memory : w->flat_bytes;
     return true;
 }
 
