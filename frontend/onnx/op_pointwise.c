@@ -55,6 +55,8 @@ opjit_status opjit_onnx_unary(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_test(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
+    if (give_empty(m, c, ONNX_BOOL))
+        return m->error->status;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     return opjit_onnx_give(m, c, 0, opjit_graph_op1(m->graph, type_of(c), x), ONNX_BOOL, c->inputs[0]->rank);
 }
@@ -64,6 +66,8 @@ opjit_status opjit_onnx_is_infinite(onnx_import *m, onnx_call *c)
     const bool negative = opjit_onnx_int(m, c, "detect_negative", 1) != 0;
     const bool positive = opjit_onnx_int(m, c, "detect_positive", 1) != 0;
     TRY(opjit_onnx_need(m, c, 1));
+    if (give_empty(m, c, ONNX_BOOL))
+        return m->error->status;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     const DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC desc = {
         NULL,
@@ -248,6 +252,8 @@ opjit_status opjit_onnx_pow(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 2));
     const int32_t type = c->inputs[0]->type, exponent = c->inputs[1]->type;
+    if (give_empty(m, c, type))
+        return m->error->status;
     const bool wide = type == ONNX_INT64 || type == ONNX_UINT64 || (type == ONNX_INT32 && exponent != ONNX_INT32);
     const int32_t by = wide ? ONNX_DOUBLE : type;
     const opjit_tensor x = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), type, by);
@@ -279,6 +285,8 @@ opjit_status opjit_onnx_variadic(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, c->input_count == 0 ? 1 : c->input_count));
     const int32_t type = c->inputs[0]->type;
     const bool mean = wire_is(c->node->op, "Mean");
+    if (give_empty(m, c, type))
+        return m->error->status;
     opjit_tensor y = onnx_tensor_of(m, c, 0);
     for (uint32_t i = 1; i < c->input_count; i++)
         y = opjit_graph_op2(m->graph, type_of(c), y, onnx_tensor_of(m, c, i));
@@ -290,6 +298,8 @@ opjit_status opjit_onnx_variadic(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_where(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 3));
+    if (give_empty(m, c, c->inputs[1]->type))
+        return m->error->status;
     const opjit_tensor y =
         opjit_graph_where(m->graph, onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2));
     return opjit_onnx_give(m, c, 0, y, c->inputs[1]->type, most_dimensions(c));
@@ -325,6 +335,8 @@ opjit_status opjit_onnx_clip(onnx_import *m, onnx_call *c)
     double bounds[2];
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
+    if (give_empty(m, c, x->type))
+        return m->error->status;
     opjit_tensor y = onnx_tensor_of(m, c, 0);
     const bool numbers = opjit_onnx_clip_bounds(m, c, bounds);
     TRY(opjit_onnx_status(m));

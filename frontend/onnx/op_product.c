@@ -29,25 +29,24 @@ static opjit_tensor factor(onnx_import *m, const onnx_call *c, uint32_t i, bool 
     return opjit_graph_broadcast(m->graph, t, rank, sizes);
 }
 
-/* Inputs a and b of the call as factors. */
-static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a, uint32_t b, factors *out)
+/* Sizes of the product of inputs a and b, the first *batch_rank of which are the batch's. */
+static opjit_status read_sizes(onnx_import *m, const onnx_call *c, uint32_t a, uint32_t b, factors *out,
+                               uint32_t *batch_rank)
 {
     const onnx_value *const x = c->inputs[a], *const y = c->inputs[b];
-    uint64_t batch[ONNX_RANK];
     if (x->rank == 0 || y->rank == 0)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
                                  "inputs 0 and 1 have %u and %u dimensions, must be at least 1", x->rank, y->rank);
     const uint32_t of_x = x->rank < 2 ? 0 : x->rank - 2, of_y = y->rank < 2 ? 0 : y->rank - 2;
-    const uint32_t batch_rank = of_x > of_y ? of_x : of_y;
-    for (uint32_t d = 0; d < batch_rank; d++) {
-        const uint64_t p = d < batch_rank - of_x ? 1 : x->dims[d - (batch_rank - of_x)];
-        const uint64_t q = d < batch_rank - of_y ? 1 : y->dims[d - (batch_rank - of_y)];
-        batch[d] = p == 1 ? q : p;
+    out->rank = *batch_rank = of_x > of_y ? of_x : of_y;
+    for (uint32_t d = 0; d < out->rank; d++) {
+        const uint64_t p = d < out->rank - of_x ? 1 : x->dims[d - (out->rank - of_x)];
+        const uint64_t q = d < out->rank - of_y ? 1 : y->dims[d - (out->rank - of_y)];
         if (p != q && p != 1 && q != 1)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
                                      "the batches have sizes %llu and %llu, must be equal or 1", (unsigned long long)p,
                                      (unsigned long long)q);
-        out->dims[d] = batch[d];
+        out->dims[d] = p == 1 ? q : p;
     }
     const uint64_t k = x->dims[x->rank - 1], of_b = y->dims[y->rank < 2 ? 0 : y->rank - 2];
     if (k != of_b)
@@ -56,20 +55,28 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
                                  (unsigned long long)k, (unsigned long long)of_b);
     if (k == 0)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a product of tensors without elements");
-    out->rank = batch_rank;
     if (x->rank > 1)
         out->dims[out->rank++] = x->dims[x->rank - 2];
     if (y->rank > 1)
         out->dims[out->rank++] = y->dims[y->rank - 1];
+    return OPJIT_OK;
+}
+
+/* Inputs a and b of the call as factors. */
+static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a, uint32_t b, factors *out)
+{
+    const onnx_value *const x = c->inputs[a], *const y = c->inputs[b];
+    uint32_t batch_rank;
+    TRY(read_sizes(m, c, a, b, out, &batch_rank));
     /* Many small products by the same matrix are one large one: leading sizes of a are rows. */
-    if (of_y == 0 && of_x > 0 && y->rank == 2) {
-        const uint64_t rows = opjit_onnx_elements_of(x) / k;
+    if (x->rank > 2 && y->rank == 2) {
+        const uint64_t k = x->dims[x->rank - 1], rows = opjit_onnx_elements_of(x) / k;
         out->a = opjit_onnx_reshape(m, onnx_tensor_of(m, c, a), 2, (uint64_t[]){ rows, k });
         out->b = onnx_tensor_of(m, c, b);
         return opjit_onnx_status(m);
     }
-    out->a = factor(m, c, a, true, batch_rank, batch);
-    out->b = factor(m, c, b, false, batch_rank, batch);
+    out->a = factor(m, c, a, true, batch_rank, out->dims);
+    out->b = factor(m, c, b, false, batch_rank, out->dims);
     return opjit_onnx_status(m);
 }
 
@@ -106,9 +113,13 @@ static bool is_float(int32_t type)
 opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
 {
     factors f;
+    uint32_t batch_rank;
     TRY(opjit_onnx_need(m, c, 2));
-    TRY(read_factors(m, c, 0, 1, &f));
+    TRY(read_sizes(m, c, 0, 1, &f, &batch_rank));
     const int32_t type = c->inputs[0]->type;
+    if (opjit_onnx_elements_of(c->inputs[0]) == 0 || opjit_onnx_elements_of(c->inputs[1]) == 0)
+        return opjit_onnx_give_nothing(m, c, 0, type, f.rank, f.dims);
+    TRY(read_factors(m, c, 0, 1, &f));
     if (!is_float(type) && f.rank > ONNX_RANK - 1)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions of integers, must be at most %u", f.rank,
                                  ONNX_RANK - 1);

@@ -108,6 +108,8 @@ opjit_status opjit_onnx_softmax(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", old ? 1 : -1), x->rank, &axis));
     for (uint32_t d = axis; d < (old ? x->rank : axis + 1); d++)
         axes[count++] = d;
+    if (opjit_onnx_elements_of(x) == 0)
+        return opjit_onnx_give_nothing(m, c, 0, x->type, x->rank, x->dims);
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { NULL, NULL, count, axes };
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
     return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, (DML_OPERATOR_TYPE)c->row->arg, &desc, &t, 1), x->type,

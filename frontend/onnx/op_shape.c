@@ -240,8 +240,8 @@ static opjit_status broadcast_sizes(onnx_import *m, const onnx_call *c, const on
         if (want < 0 || (have != 1 && want != 1 && have != (uint64_t)want))
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u is %llu, which can't become %lld", d,
                                      (unsigned long long)have, (long long)want);
-        if (dims[d] == 0 || dims[d] > UINT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u is %llu, must be 1 to 2^32 - 1", d,
+        if (dims[d] > UINT32_MAX)
+            return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "size %u is %llu, must be 0 to 2^32 - 1", d,
                                      (unsigned long long)dims[d]);
     }
     *out_rank = rank;
@@ -257,8 +257,13 @@ opjit_status opjit_onnx_expand(onnx_import *m, onnx_call *c)
     onnx_value *const x = c->inputs[0];
     TRY(opjit_onnx_input_ints(m, c, 1, &sizes, &count));
     TRY(broadcast_sizes(m, c, x, sizes, count, dims, &rank));
-    for (uint32_t d = 0; d < rank; d++)
+    bool is_empty = false;
+    for (uint32_t d = 0; d < rank; d++) {
         narrow[d] = (uint32_t)dims[d];
+        is_empty = is_empty || dims[d] == 0;
+    }
+    if (is_empty)
+        return opjit_onnx_give_nothing(m, c, 0, x->type, rank, dims);
     const opjit_tensor y = opjit_graph_broadcast(m->graph, onnx_tensor_of(m, c, 0), rank == 0 ? 1 : rank, narrow);
     return opjit_onnx_give(m, c, 0, y, x->type, rank);
 }

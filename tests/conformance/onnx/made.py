@@ -279,6 +279,15 @@ def empty():
     case("Gather of nothing",
          [node("Gather", ["past", "one"], ["a"], axis=0), node("Transpose", ["x"], ["b"], perm=[0, 2, 1]),
           node("Concat", ["a", "b"], axis=1)], past, {"one": scalar(1, "i8")})
+    case("Operators of nothing, as a memory of no steps has them",
+         [node("Slice", ["x", "eight", "eight", "one_axis"], ["a"]), node("Clip", ["a", "low", "high"], ["b"]),
+          node("Pow", ["b", "two"], ["c"]), node("Max", ["c", "b"], ["d"]), node("IsNaN", ["d"], ["e"]),
+          node("Where", ["e", "d", "c"], ["f"]), node("Softmax", ["f"], ["g"]), node("MatMul", ["g", "w"], ["h"]),
+          node("Concat", ["h", "x"], axis=1)],
+         {"x": past["x"]}, {"eight": np.array([8]), "one_axis": np.array([1]), "low": scalar(-1.), "high": scalar(1.),
+                            "two": scalar(2.), "w": floats(3, 3)})
+    case("Expand to nothing", [node("Expand", ["row", "sizes"], ["a"]), node("Concat", ["x", "a"], axis=1)],
+         {"x": past["x"], "row": floats(BATCH, 1, 3)}, {"sizes": np.array([1, 0, 1])})
     case("Split into nothing", [node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": past["x"]},
          {"sizes": np.array([0, 8])})
 
