@@ -270,6 +270,13 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
+/* Whether the side's factor is more than an element of memory. */
+static bool is_computed(const contraction *c, uint32_t side)
+{
+    const ir_ref pair = ir_operand(c->f, c->statement, 0);
+    return ir_at(c->f, ir_operand(c->f, pair, c->side[side].factor))->op != IR_LOAD;
+}
+
 /* Whether the columns' factor is an element of memory as it is. */
 static bool is_element(const contraction *c)
 {
@@ -393,7 +400,8 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     else
         choose_sizes(c, given, lanes_of(c, given, target), target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
+        c->side[i].packed = c->streams ? i == CONTRACT_ROWS && is_computed(c, i)
+                                       : c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2);
     columns->packed = columns->packed && c->across == 0;
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
     columns->shared =

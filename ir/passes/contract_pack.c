@@ -271,7 +271,7 @@ void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_r
         opjit_ir_contract_pack_row_words(c, list, first, in_block);
         return;
     }
-    const ir_ref i = contract_loop(c, list, opjit_ir_index(f, s->tile), &of_i);
+    const ir_ref i = contract_loop(c, list, opjit_ir_index(f, c->streams ? s->block : s->tile), &of_i);
     ir_ref row = contract_plus(c, first, i);
     if (!contract_is_even(s))
         row = opjit_ir_block_let(f, &of_i, ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, s->size - 1)));

@@ -34,11 +34,13 @@ static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_
     opjit_ir_contract_store(c, &inside, c->sums, sum, at);
 }
 
-/* The sums from and to a tile, whose loop over k makes the steps between them. */
+/* The sums from and to a tile, whose loop over k makes the steps between them.  What is computed of the rows' elements
+ * is copied for all tiles of columns. */
 static void add_tiles(contraction *c, block *list)
 {
     ir_func *f = c->f;
-    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    contract_side *rows = &c->side[CONTRACT_ROWS];
+    const contract_side *columns = &c->side[CONTRACT_COLUMNS];
     const ir_ref steps = opjit_ir_index(f, TILE_STEPS), first_k = c->first_k, here_k = c->here_k;
     const int64_t most = c->length < c->def.block ? c->length : c->def.block;
     block of_g, of_n, of_m, inside;
@@ -51,6 +53,9 @@ static void add_tiles(contraction *c, block *list)
     if (most % TILE_STEPS != 0 || c->length % most % TILE_STEPS != 0)
         c->here_k = opjit_ir_block_let(
             f, &of_g, ir_make2(f, IR_IMIN, IR_INDEX, steps, ir_make2(f, IR_ISUB, IR_INDEX, here_k, done)));
+    if (rows->packed)
+        rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, TILE_STEPS }, 0);
+    opjit_ir_contract_pack_rows(c, &of_g, rows->first, opjit_ir_index(f, 0));
     const ir_ref tiles = ir_make2(f, IR_IDIV, IR_INDEX, columns->here, opjit_ir_index(f, columns->tile));
     const ir_ref n = contract_loop(c, &of_g, opjit_ir_block_let(f, &of_g, tiles), &of_n);
     const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, columns->tile));
@@ -59,7 +64,8 @@ static void add_tiles(contraction *c, block *list)
     opjit_ir_contract_over_tile(c, &of_m, at, &inside);
     const ir_ref from[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
     opjit_ir_contract_store(c, &inside, c->tile, opjit_ir_load(f, c->sums, from), at);
-    opjit_ir_contract_products(c, &of_m, contract_plus(c, rows->first, i), contract_plus(c, columns->first, j), n);
+    opjit_ir_contract_products(c, &of_m, rows->packed ? i : contract_plus(c, rows->first, i),
+                               contract_plus(c, columns->first, j), n);
     opjit_ir_contract_over_tile(c, &of_m, at, &inside);
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
     opjit_ir_contract_store(c, &inside, c->sums, opjit_ir_load(f, c->tile, at), to);

@@ -31,7 +31,8 @@ static void add_step(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n, 
     block inside;
     opjit_ir_contract_over_tile(c, list, at, &inside);
     x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
-                      : rows->packed  ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
+                      : rows->packed  ? opjit_ir_load(f, rows->scratch,
+                                                      (ir_ref[]){ c->streams ? contract_plus(c, i, at[0]) : at[0], k })
                                       : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS,
                                                                  row_of(c, contract_plus(c, i, at[0])), all_k);
     x[columns->factor] =

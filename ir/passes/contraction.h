@@ -21,8 +21,8 @@ typedef struct contract_side {
     bool apart;       /* shared ones of that kind, without such rows: tile by tile, in squares */
     uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
-    uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
-                         of k] before these */
+    uint32_t scratch; /* rows: [rows of a tile, k], or [rows of a block, k of a round] where columns stream; columns:
+                         [tiles, k, columns of a tile]; of a temp [matrices, blocks of k] before these */
     ir_ref first;     /* of the stage's block */
     ir_ref first_tile;
     ir_ref here;      /* how many the stage's block has */
@@ -86,8 +86,8 @@ ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_r
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
 
-/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows.  share: the
- * stage that copies all columns to a temp. */
+/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows; where
+ * columns stream, all rows.  share: the stage that copies all columns to a temp. */
 void opjit_ir_contract_pack_columns(contraction *c, block *list);
 void opjit_ir_contract_share_columns(contraction *c, block *stages);
 /* Which matrix of the temp the block of the result reads. */
