@@ -30,6 +30,10 @@ enum {
     TILE_VECTORS = 2,          /* of columns, */
     MOST_TILE_VECTORS = 3,     /* or of three, with 32 vector registers, where fewer columns are for nothing */
     MOST_BLOCK = 512,          /* rows or columns */
+    LINE_WORDS = 32,           /* k of bytes that are packed line by line, in fours, */
+    LINE_COLUMNS = 2048,       /* where there are so many columns, or more, */
+    MOST_LINE = 4096,          /* of at most so many of them */
+    FAR = 4,                   /* times what the second cache has */
     LEAST_COLUMNS = 128,       /* where the result would be few blocks: of columns, */
     LEAST_ROWS_SHARED = 64,    /* and of rows whose columns are copied once for all */
     ENOUGH_BLOCKS = 8,         /* for threads */
@@ -211,6 +215,35 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
     set_blocks(c, columns, columns->tile);
 }
 
+static ir_ref coordinate_of(const contraction *c, uint32_t side)
+{
+    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
+}
+
+/* Whether the columns are bytes that lie side by side, far more than the second cache has, and one block of few rows
+ * reads them. */
+static bool is_in_lines(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    if (c->bytes == 0 || c->once || c->r->general || c->r->is_step ||
+        !reads_in_steps(c, ir_operand(c->f, ir_operand(c->f, c->statement, 0), columns->factor),
+                        coordinate_of(c, CONTRACT_COLUMNS), 1))
+        return false;
+    return given != NULL ? given->share != 0
+                         : c->side[CONTRACT_ROWS].size <= FEW_TIMES && columns->size >= LINE_COLUMNS &&
+                               columns->size * c->bytes >= FAR * (int64_t)target->l2;
+}
+
+/* Few k of many columns at a time, so that long parts of a line are read.  The order of integers' sums means nothing,
+ * so a block of k may be shorter than the definition's. */
+static void choose_lines(contraction *c)
+{
+    contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t half = up(columns->size, 2);
+    c->def.block = LINE_WORDS;
+    set_blocks(c, columns, half < MOST_LINE ? half : MOST_LINE);
+}
+
 static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
@@ -226,11 +259,9 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         columns->tile = columns_of_tile(c, lanes, target);
         choose_blocks(c, target);
     }
-}
-
-static ir_ref coordinate_of(const contraction *c, uint32_t side)
-{
-    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
+    c->side[CONTRACT_COLUMNS].lines = is_in_lines(c, given, target);
+    if (c->side[CONTRACT_COLUMNS].lines && given == NULL)
+        choose_lines(c);
 }
 
 /* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block

@@ -246,15 +246,19 @@ static ir_ref word_loop(contraction *c, block *list, const words *w, bool partia
     return var;
 }
 
-static void pack_columns(contraction *c, block *list, ir_ref n, const words *of_block, bool partial, bool past)
+/* The words of tile n; tiles: 0, or how many whole tiles, of which the same word of all comes before the next one. */
+static void pack_columns(contraction *c, block *list, ir_ref n, ir_ref tiles, const words *of_block, bool partial,
+                         bool past)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const ir_ref here = contract_times(c, n, s->tile);
-    block of_w, of_j;
+    block of_w, of_n, of_j;
     ir_ref at[5], k;
     const ir_ref w = word_loop(c, list, of_block, partial, &k, &of_w);
-    const ir_ref j = contract_loop(c, &of_w, opjit_ir_index(f, s->tile), &of_j);
+    if (tiles != 0)
+        n = contract_loop(c, &of_w, tiles, &of_n);
+    const ir_ref here = contract_times(c, n, s->tile);
+    const ir_ref j = contract_loop(c, tiles != 0 ? &of_n : &of_w, opjit_ir_index(f, s->tile), &of_j);
     opjit_ir_contract_copied_at(c, n, k, j, at);
     const ir_ref own = contract_plus(c, contract_plus(c, s->first, here), j);
     ir_ref word = word_at(c, CONTRACT_COLUMNS, own, w, partial);
@@ -270,12 +274,22 @@ static void pack_columns(contraction *c, block *list, ir_ref n, const words *of_
         add_to_sums(c, &of_j, CONTRACT_COLUMNS, word, (ir_ref[]){ contract_plus(c, here, j) });
 }
 
-void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past)
+static void pack_words(contraction *c, block *list, ir_ref n, ir_ref tiles, bool past)
 {
     const words w = words_of(c, list);
-    pack_columns(c, list, n, &w, false, past);
+    pack_columns(c, list, n, tiles, &w, false, past);
     if (w.partial)
-        pack_columns(c, list, n, &w, true, past);
+        pack_columns(c, list, n, tiles, &w, true, past);
+}
+
+void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past)
+{
+    pack_words(c, list, n, 0, past);
+}
+
+void opjit_ir_contract_pack_lines_of_words(contraction *c, block *list, ir_ref tiles)
+{
+    pack_words(c, list, 0, tiles, false);
 }
 
 static void pack_row(contraction *c, block *list, ir_ref i, ir_ref row, const words *of_block, bool partial)

@@ -109,7 +109,10 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list)
         return;
     const ir_ref tile = opjit_ir_index(f, s->tile);
     const ir_ref whole = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, s->here, tile));
-    pack_tiles(c, list, opjit_ir_index(f, 0), whole, false);
+    if (s->lines)
+        opjit_ir_contract_pack_lines_of_words(c, list, whole);
+    else
+        pack_tiles(c, list, opjit_ir_index(f, 0), whole, false);
     if (s->size % s->tile == 0)
         return;
     const ir_ref up = contract_plus(c, s->here, opjit_ir_index(f, s->tile - 1));

@@ -18,6 +18,7 @@ typedef struct contract_side {
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
     bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
+    bool lines;       /* columns of bytes that lie side by side: packed in the order of memory, across tiles */
     bool apart;       /* shared ones of that kind, without such rows: tile by tile, in squares */
     uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
@@ -156,6 +157,8 @@ void opjit_ir_contract_byte_sums(contraction *c, block *list);
 void opjit_ir_contract_share_sums(contraction *c, block *stages, int64_t matrices, int64_t tiles);
 /* Tile n of the columns; past: those behind the last one are zeros. */
 void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past);
+/* So many whole tiles of the block, in the order of memory. */
+void opjit_ir_contract_pack_lines_of_words(contraction *c, block *list, ir_ref tiles);
 /* A tile of rows, from `first` of the result and in_block of the block on. */
 void opjit_ir_contract_pack_row_words(contraction *c, block *list, ir_ref first, ir_ref in_block);
 /* After all blocks of k.  What results of row i of the block need of it, in lets; the result in column j that has this
