@@ -2,7 +2,7 @@
 /* op_einsum.c - Einsum: operands are combined two at a time, each step a product of matrices in a batch. */
 #include "frontend/onnx/ops.h"
 
-/* A tensor whose dimensions have letters; an ellipsis has 'A' to 'H'. */
+/* A tensor whose dimensions have letters; an ellipsis has '1' to '8', which no equation has. */
 typedef struct lettered {
     opjit_tensor tensor;
     uint32_t rank;
@@ -23,22 +23,27 @@ static int32_t place_of(const char *letters, char letter)
     return at == NULL ? -1 : (int32_t)(at - letters);
 }
 
-/* One term: letters, "..." as so many of 'A' on.  Those of an input may have a letter again. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* One term: letters, "..." as the last digits up to '8'.  Those of an input may have a letter again. */
 static opjit_status read_term(onnx_import *m, const onnx_call *c, const char *from, const char *to, uint32_t rank,
                               bool of_input, char *out)
 {
     uint32_t letters = 0, used = 0;
     for (const char *at = from; at < to; at++)
-        letters += *at >= 'a' && *at <= 'z';
+        letters += is_letter(*at);
     for (const char *at = from; at < to; at++) {
         if (*at == ' ')
             continue;
         if (*at == '.' && to - at >= 3 && at[1] == '.' && at[2] == '.' && rank >= letters) {
             /* Aligned to the right: the last of them is the same letter in all terms. */
             for (uint32_t i = 0; i < rank - letters && used < ONNX_RANK; i++)
-                out[used++] = (char)('H' - (rank - letters) + 1 + i);
+                out[used++] = (char)('8' - (rank - letters) + 1 + i);
             at += 2;
-        } else if (*at >= 'a' && *at <= 'z' && used < ONNX_RANK && (of_input || place_of(out, *at) < 0)) {
+        } else if (is_letter(*at) && used < ONNX_RANK && (of_input || place_of(out, *at) < 0)) {
             out[used++] = *at;
         } else {
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute equation: \"%.*s\" is not taken",
@@ -56,12 +61,12 @@ static opjit_status read_term(onnx_import *m, const onnx_call *c, const char *fr
 static void imply_result(equation *e)
 {
     uint32_t used = 0;
-    for (int letter = 'A'; letter <= 'z'; letter++) {
+    for (int letter = '1'; letter <= 'z'; letter++) {
         uint32_t times = 0;
         for (uint32_t i = 0; i < e->count; i++)
             for (const char *l = e->terms[i]; *l != '\0'; l++)
                 times += *l == letter;
-        if ((times == 1 || (times > 0 && letter <= 'H')) && used < ONNX_RANK)
+        if ((times == 1 || (times > 0 && letter <= '8')) && used < ONNX_RANK)
             e->result[used++] = (char)letter;
     }
 }
@@ -84,7 +89,7 @@ static opjit_status read_equation(onnx_import *m, const onnx_call *c, equation *
         to = to == NULL ? terms : to;
         TRY(read_term(m, c, at, to, c->inputs[e->count]->rank, true, e->terms[e->count]));
         for (const char *l = e->terms[e->count]; *l != '\0'; l++)
-            dots = *l <= 'H' && (uint32_t)('H' - *l) + 1 > dots ? (uint32_t)('H' - *l) + 1 : dots;
+            dots = *l <= '8' && (uint32_t)('8' - *l) + 1 > dots ? (uint32_t)('8' - *l) + 1 : dots;
         e->count++;
         at = to + 1;
     }
@@ -97,7 +102,7 @@ static opjit_status read_equation(onnx_import *m, const onnx_call *c, equation *
         return OPJIT_OK;
     }
     for (const char *l = arrow + 2; l < end; l++)
-        letters += *l >= 'a' && *l <= 'z';
+        letters += is_letter(*l);
     const bool has_dots = memchr(arrow, '.', (size_t)(end - arrow)) != NULL;
     return read_term(m, c, arrow + 2, end, letters + (has_dots ? dots : 0), false, e->result);
 }

@@ -136,6 +136,11 @@ def diagonals():
         case(f"Einsum {equation}", [node("Einsum", ["x"], equation=equation)], {"x": floats(*sizes)})
     case("Einsum iij,jk->ik", [node("Einsum", ["x", "z"], equation="iij,jk->ik")],
          {"x": floats(4, 4, 3), "z": floats(3, 5)})
+    case("Einsum B G H I D, B G H J D -> B G H I J",
+         [node("Einsum", ["x", "z"], equation="B G H I D, B G H J D -> B G H I J")],
+         {"x": floats(1, 2, 3, 4, 5), "z": floats(1, 2, 3, 6, 5)})
+    case("Einsum ...aB,...Bc", [node("Einsum", ["x", "z"], equation="...aB,...Bc")],
+         {"x": floats(2, 3, 4), "z": floats(2, 4, 5)})
     case("OneHot of a float depth", [node("OneHot", ["x", "d", "v"], axis=1)], {"x": np.array([[1, -2], [9, 0]], "i8")},
          {"d": np.array([5.0], "f4"), "v": np.array([2, 7], "f4")}, off=0)
 
