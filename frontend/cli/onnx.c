@@ -169,7 +169,7 @@ static opjit_status add_hint(cli_onnx *m)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE];
     const opjit_status status = m->error.status;
-    if (strstr(m->error.message, "is not known: give") == NULL)
+    if (strcmp(m->error.op, "input") != 0 || strcmp(m->error.value, "unknown") != 0)
         return status;
     snprintf(text, sizeof text, "%s", m->error.message);
     return opjit_rt_error_set(&m->error, status, "%s, by --dim NAME=N or --shape INPUT=A,B,...", text);

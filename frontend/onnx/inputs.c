@@ -12,6 +12,24 @@ static const opjit_model_input *given_input(const opjit_model_options *o, wire_b
     return NULL;
 }
 
+/* Dimension d of an input is open; hosts know that by the value "unknown", and say how sizes are given to them. */
+static opjit_status refuse_open(const onnx_port *p, uint32_t d, opjit_error *error)
+{
+    const wire_bytes name = p->dims[d].name;
+    opjit_status status;
+    if (name.size != 0)
+        status = opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                 "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME
+                                 "\" is not known: give its size{!unknown}",
+                                 ONNX_SHOW(p->name), ONNX_SHOW(name));
+    else
+        status = opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                 "{input} {\"" ONNX_NAME
+                                 "\"}: size %u is not known: give the input's sizes{!unknown}",
+                                 ONNX_SHOW(p->name), d);
+    return opjit_rt_place(error, status, NULL, NULL, (int32_t)d);
+}
+
 /* Dimension d of an input. */
 static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_options *o, const onnx_sizes *sample,
                             const opjit_model_input *given, uint64_t *out, opjit_error *error)
@@ -37,15 +55,7 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
         *out = given->sizes[d];
         known = true;
     }
-    if (!known && dim->name.size != 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME "\" is not known: give its size",
-                               ONNX_SHOW(p->name), ONNX_SHOW(dim->name));
-    if (!known)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{input} {\"" ONNX_NAME "\"}: size %u is not known: give the input's sizes",
-                               ONNX_SHOW(p->name), d);
-    return OPJIT_OK;
+    return known ? OPJIT_OK : refuse_open(p, d, error);
 }
 
 const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_error *error)

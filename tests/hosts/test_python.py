@@ -715,7 +715,9 @@ class Models(unittest.TestCase):
                 opjit.compile(data)
             self.assertEqual(str(caught.exception),
                              f'input "x": {line}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}')
-            self.assertEqual(caught.exception.status, "UNSUPPORTED")
+            e = caught.exception
+            self.assertEqual((e.status, e.operator, e.field, e.index, e.value), ("UNSUPPORTED", "input", '"x"', 0,
+                                                                                 "unknown"))
         g = opjit.Graph()
         with self.assertRaisesRegex(TypeError, "are for models"):
             opjit.compile(g.input((1,)) + 1, dims={"n": 1})

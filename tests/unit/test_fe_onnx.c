@@ -588,6 +588,21 @@ START_TEST(scaled_weights_anywhere)
 }
 END_TEST
 
+/* Hosts ask for sizes in their own words, and know by the fields that some are needed. */
+START_TEST(open_sizes)
+{
+    rt_bytes file = model_of(reshaping_graph());
+    opjit_model *model;
+    opjit_error error;
+    ck_assert_int_eq(opjit_model_read(context, file.data, file.size, NULL, &model, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.op, "input");
+    ck_assert_str_eq(error.field, "\"x\"");
+    ck_assert_str_eq(error.value, "unknown");
+    ck_assert_int_eq(error.index, 0);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 START_TEST(models_that_are_refused)
 {
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
@@ -831,6 +846,7 @@ static Suite *suite(void)
     tcase_add_test(t, weights_of_many_names);
     tcase_add_test(t, weights_are_left_to_the_kernel);
     tcase_add_test(t, scaled_weights_anywhere);
+    tcase_add_test(t, open_sizes);
     tcase_add_test(t, models_that_are_refused);
     tcase_add_test(t, nodes_that_are_refused);
     tcase_add_test(t, names_made_twice);

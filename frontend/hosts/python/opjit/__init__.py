@@ -47,7 +47,7 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
                 return _opjit.Graph(what, dims={**known, **dict(zip(ranges, sizes))}, shapes=dict(shapes or {}),
                                     values=constants)
             except Error as error:
-                if "is not known: give" in str(error):  # how sizes are given here
+                if (error.operator, error.value) == ("input", "unknown"):  # how sizes are given here
                     error.args = (f'{error}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}',)
                 raise
         if ranges:
