@@ -325,6 +325,8 @@ class Operators(unittest.TestCase):
             opjit.Graph().input((-1, 3))
         with self.assertRaises(TypeError):
             bool(opjit.Graph().input((2,)) > 1)
+        with self.assertRaisesRegex(TypeError, "no elements before"):
+            np.asarray(opjit.Graph().input((2,)))
 
 
 class DLPack:
@@ -479,6 +481,10 @@ class Calls(unittest.TestCase):
         with self.assertRaises(opjit.Error) as caught:
             self.k(bytes_[1:81].view("f").reshape(4, 5))
         self.assertEqual(caught.exception.operator, "call")
+
+    def test_names_of_types(self):
+        for dtype, name in (("c8", "complex64"), ("c16", "complex128"), (object, "object")):
+            self.refused(f"buffer 0: float32 [4, 5] expected, {name} [4, 5] given", np.empty((4, 5), dtype))
 
     def test_what_dlpack_says(self):
         a, want = self.a, "buffer 0: float32 [4, 5] "
@@ -808,6 +814,32 @@ class Package(unittest.TestCase):
             k(a.double())
         with self.assertRaisesRegex(opjit.Error, "strides"):
             k(a.t().contiguous().t())
+        for _ in range(2):  # how results are made is kept from call to call
+            self.assertEqual((type(k(a)), type(k(a.numpy())), k(a).dtype), (torch.Tensor, np.ndarray, a.dtype))
+
+    def test_torch_tensors_without_elements(self):
+        """Of PyTorch's own refusals one line, without its frames of C++; gradients that would be lost are refused."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no PyTorch")
+        g = opjit.Graph()
+        k = opjit.compile(g.input((4, 5)) + 1)
+        a = torch.ones(4, 5)
+        for x in (a.to("meta"), a.to_sparse(), torch.quantize_per_tensor(a, 0.1, 0, torch.qint8)):
+            with self.assertRaisesRegex(RuntimeError, "^buffer 0: .*") as caught:
+                k(x)
+            self.assertNotIn("\n", str(caught.exception))
+        for transform in (torch.func.vmap(k), torch.func.grad(lambda x: k(x).sum())):
+            with self.assertRaisesRegex(RuntimeError, "^buffer 0: [^\n]*$"):
+                transform(torch.ones(2, 4, 5))
+        w = torch.ones(4, 5, requires_grad=True)
+        for out in (None, a):
+            with self.assertRaisesRegex(opjit.Error, r"^buffer 0: a tensor that requires grad given[^\n]*$"):
+                k(w, out=out)
+            with torch.no_grad():
+                self.assertTrue(torch.equal(k(w, out=out), torch.full((4, 5), 2.0)))
+        self.assertTrue(torch.equal(k(torch.ones(4, 5, requires_grad=True).detach()), torch.full((4, 5), 2.0)))
 
     def test_jax(self):
         try:

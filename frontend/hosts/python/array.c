@@ -2,6 +2,7 @@
 /* array.c - the memory of any array, without a copy: by the buffer protocol, by DLPack's table of functions, by
  * DLPack's capsules.  In this order, which is that of their costs; an output comes by a way that says whether it may be
  * written. */
+#include <stdio.h>
 #include <string.h>
 
 #include "frontend/hosts/python/host.h"
@@ -44,11 +45,15 @@ static bool code_of(char letter, uint8_t *code)
 /* What a message calls elements that are none of a kernel's. */
 static const char *name_of_format(const char *format, Py_ssize_t bytes)
 {
+    static const char *const known[][2] = { { "Zf", "complex64" }, { "Zd", "complex128" }, { "O", "object" } };
     static const char *const names[3][4] = { { "", "big-endian float16", "big-endian float32", "big-endian float64" },
                                              { "", "big-endian int16", "big-endian int32", "big-endian int64" },
                                              { "", "big-endian uint16", "big-endian uint32", "big-endian uint64" } };
     const int size = bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : 0;
     uint8_t code;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(format, known[i][0]) == 0)
+            return known[i][1];
     if ((format[0] != '>' && format[0] != '!') || format[1] == '\0' || format[2] != '\0' || size == 0 ||
         !code_of(format[1], &code) || code == HOST_CODE_BOOL)
         return format;
@@ -98,6 +103,7 @@ static const dlpack_exchange *exchange_of(host_state *state, PyTypeObject *type)
             Py_XDECREF(state->exchange_type);
             state->exchange_type = Py_NewRef((PyObject *)type);
             state->exchange = table; /* the type's, which is kept */
+            state->has_gradients = PyObject_HasAttr((PyObject *)type, state->str_requires_grad) != 0;
             Py_DECREF(capsule);
             return table;
         }
@@ -105,6 +111,63 @@ static const dlpack_exchange *exchange_of(host_state *state, PyTypeObject *type)
     }
     PyErr_Clear();
     return NULL;
+}
+
+/* The exception that is set, without what its text has behind the first line: PyTorch's have frames of C++ there. */
+static void cut_exception(uint32_t index)
+{
+    PyObject *type, *value, *trace, *text, *line;
+    Py_ssize_t end;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    text = PyObject_Str(value);
+    end = text != NULL ? PyUnicode_FindChar(text, '\n', 0, PyUnicode_GetLength(text), 1) : -1;
+    line = end >= 0 ? PyUnicode_Substring(text, 0, end) : NULL;
+    if (line != NULL)
+        PyErr_Format(PyExc_RuntimeError, "buffer %u: %U", index, line);
+    else
+        PyErr_Restore(Py_XNewRef(type), Py_XNewRef(value), Py_XNewRef(trace));
+    Py_XDECREF(line);
+    Py_XDECREF(text);
+    Py_XDECREF(trace);
+    Py_XDECREF(value);
+    Py_XDECREF(type);
+}
+
+/* Refuses a tensor that somebody wants the gradient of, as kernels have none. */
+static int check_gradient(host_state *state, PyObject *object, uint32_t index)
+{
+    PyObject *const needs = PyObject_GetAttr(object, state->str_requires_grad);
+    PyObject *module, *is_enabled = NULL;
+    opjit_error error = { .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index, .op = "call" };
+    int status = needs != NULL ? 0 : -1;
+    if (needs == Py_True) {
+        module = PyImport_ImportModule("torch");
+        is_enabled = module != NULL ? PyObject_CallMethod(module, "is_grad_enabled", NULL) : NULL;
+        Py_XDECREF(module);
+        status = is_enabled == Py_False ? 0 : -1;
+    }
+    if (is_enabled == Py_True) {
+        snprintf(error.field, sizeof error.field, "buffers");
+        snprintf(error.message, sizeof error.message,
+                 "buffer %u: a tensor that requires grad given, kernels have no gradient: detach() it, or call under "
+                 "torch.no_grad()",
+                 index);
+        host_raise(state, &error);
+    }
+    Py_XDECREF(is_enabled);
+    Py_XDECREF(needs);
+    return status;
+}
+
+static int take_exchange(host_state *state, const dlpack_exchange *exchange, PyObject *object, uint32_t index,
+                         bool is_output, host_array *out)
+{
+    if (exchange->view(object, &out->tensor) != 0) {
+        cut_exception(index);
+        return -1;
+    }
+    return state->has_gradients && !is_output ? check_gradient(state, object, index) : 0;
 }
 
 static PyObject *capsule_of(host_state *state, PyObject *object)
@@ -144,7 +207,7 @@ static int take_capsule(host_state *state, PyObject *object, host_array *out)
     return 0;
 }
 
-int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array *out)
+int host_array_take(host_state *state, PyObject *object, uint32_t index, bool is_output, host_array *out)
 {
     const dlpack_exchange *exchange;
     out->capsule = NULL;
@@ -159,7 +222,7 @@ int host_array_take(host_state *state, PyObject *object, uint32_t index, host_ar
     }
     exchange = exchange_of(state, Py_TYPE(object));
     if (exchange != NULL)
-        return exchange->view(object, &out->tensor) != 0 ? -1 : 0;
+        return take_exchange(state, exchange, object, index, is_output, out);
     if (PyObject_HasAttrString(object, "__dlpack__"))
         return take_capsule(state, object, out);
     PyErr_Format(PyExc_TypeError, "buffer %u: an array is needed, %R given", index, (PyObject *)Py_TYPE(object));

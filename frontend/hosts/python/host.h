@@ -32,11 +32,12 @@ typedef struct host_state {
     uint32_t pool_threads;
     PyObject *error; /* opjit.Error */
     PyObject *graph_type, *kernel_type;
-    PyObject *str_out, *str_dlpack, *str_exchange,
+    PyObject *str_out, *str_dlpack, *str_exchange, *str_requires_grad,
         *versions;                       /* constants of calls; versions: { "max_version": (1, 3) } */
     PyObject *numpy_empty, *numpy_dtype; /* NumPy's; NULL: not asked for yet */
     PyObject *exchange_type;             /* the type that had a table last */
     const dlpack_exchange *exchange;     /* and its table */
+    bool has_gradients;                  /* arrays of the type say whether they need one */
 } host_state;
 
 /* An input or output of a graph as it was declared: a kernel knows the view of it that one of its readers has. */
@@ -96,6 +97,7 @@ typedef struct host_kernel {
     host_port *ports;   /* inputs, then outputs */
     int64_t xla_handle; /* what XLA calls it; 0: nothing yet (xla.c) */
     PyObject **shapes;  /* of the outputs: (shape, dtype); NULL: not asked for yet */
+    PyObject **makers;  /* of the outputs, two each: the type of the first array, what makes results for it; or NULL */
     uint32_t *rows;     /* of the ports: their numbers among the graph's (host_graph_port) */
     uint32_t dims;      /* dynamic dimensions; the rest is only there if there are any */
     uint64_t lo[OPJIT_MAX_DIMS];
@@ -154,8 +156,9 @@ typedef struct host_array {
     Py_buffer buffer;
 } host_array;
 
-/* Takes the object's memory without a copy; -1: it has none, and there is an exception.  what: for its message. */
-int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array *out);
+/* Takes the memory of buffer `index` without a copy; -1: it has none, or an input wants a gradient, and there is an
+ * exception. */
+int host_array_take(host_state *state, PyObject *object, uint32_t index, bool is_output, host_array *out);
 void host_array_drop(host_array *array);
 
 /* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */

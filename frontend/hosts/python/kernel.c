@@ -49,19 +49,40 @@ static PyObject *shape_of(host_kernel *k, uint32_t output, const host_port *port
     return Py_XNewRef(k->shapes[output]);
 }
 
+/* What makes arrays like the first one for an output whose shape is row's; kept for the next call, unless sizes are
+ * those of the call. */
+static PyObject *maker_of(host_kernel *k, uint32_t output, PyObject *row, PyObject *first)
+{
+    PyObject *const type = (PyObject *)Py_TYPE(first);
+    PyObject *module, *maker, *before;
+    if (k->makers[2 * output] == type)
+        return Py_NewRef(k->makers[2 * output + 1]);
+    module = PyImport_ImportModule("opjit._arrays");
+    maker = module != NULL ? PyObject_CallMethod(module, "maker", "OO", first, row) : NULL;
+    Py_XDECREF(module);
+    if (maker == NULL || k->dims != 0)
+        return maker;
+    for (uint32_t i = 0; i < 2; i++) {
+        before = k->makers[2 * output + i];
+        k->makers[2 * output + i] = Py_NewRef(i == 0 ? type : maker);
+        Py_XDECREF(before);
+    }
+    return maker;
+}
+
 /* A new array for the output: NumPy's, unless the first array is of another library that makes its own. */
 static PyObject *make_result(host_kernel *k, uint32_t output, const host_port *port, PyObject *first)
 {
     PyObject *const row = shape_of(k, output, port);
-    PyObject *module, *result;
+    PyObject *maker, *result;
     if (row == NULL)
         return NULL;
     if (first == NULL || PyObject_CheckBuffer(first)) {
         result = PyObject_Call(k->state->numpy_empty, row, NULL);
     } else {
-        module = PyImport_ImportModule("opjit._arrays");
-        result = module != NULL ? PyObject_CallMethod(module, "empty", "OO", first, row) : NULL;
-        Py_XDECREF(module);
+        maker = maker_of(k, output, row, first);
+        result = maker != NULL ? PyObject_CallObject(maker, NULL) : NULL;
+        Py_XDECREF(maker);
     }
     Py_DECREF(row);
     return result;
@@ -186,7 +207,7 @@ static int check_array(host_kernel *k, call_args *c, uint32_t index)
 /* Checks it, if it is known what it has to be. */
 static int take_array(host_kernel *k, call_args *c, uint32_t index)
 {
-    const int status = host_array_take(k->state, c->objects[index], index, &c->arrays[index]);
+    const int status = host_array_take(k->state, c->objects[index], index, index >= k->inputs, &c->arrays[index]);
     c->taken++;
     return status == 0 && c->ports != NULL ? check_array(k, c, index) : status;
 }
@@ -322,6 +343,9 @@ static void kernel_dealloc(PyObject *self)
     opjit_kernel_release(k->kernel);
     for (uint32_t i = 0; k->shapes != NULL && i < k->outputs; i++)
         Py_XDECREF(k->shapes[i]);
+    for (uint32_t i = 0; k->makers != NULL && i < 2 * k->outputs; i++)
+        Py_XDECREF(k->makers[i]);
+    PyMem_Free(k->makers);
     PyMem_Free(k->shapes);
     PyMem_Free(k->ports);
     PyMem_Free(k->rows);
@@ -399,10 +423,11 @@ PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *g
     } else {
         k->ports = PyMem_Calloc((size_t)info.inputs + info.outputs + 1, sizeof *k->ports);
         k->shapes = PyMem_Calloc((size_t)info.outputs + 1, sizeof *k->shapes);
+        k->makers = PyMem_Calloc(2 * (size_t)info.outputs + 1, sizeof *k->makers);
         k->rows = PyMem_Calloc((size_t)info.inputs + info.outputs + 1, sizeof *k->rows);
         for (uint32_t d = 0; d < info.dim_count; d++)
             k->lo[d] = (uint64_t)info.dims[d].lo;
-        if (k->ports != NULL && k->shapes != NULL && k->rows != NULL) {
+        if (k->ports != NULL && k->shapes != NULL && k->makers != NULL && k->rows != NULL) {
             k->inputs = info.inputs;
             k->outputs = info.outputs;
             for (uint32_t i = 0; i < info.inputs + info.outputs; i++)

@@ -250,9 +250,11 @@ static int module_exec(PyObject *module)
     state->str_out = PyUnicode_InternFromString("out");
     state->str_dlpack = PyUnicode_InternFromString("__dlpack__");
     state->str_exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+    state->str_requires_grad = PyUnicode_InternFromString("requires_grad");
     state->versions = Py_BuildValue("{s:(ii)}", "max_version", 1, 3);
     if (state->error == NULL || state->str_out == NULL || state->str_dlpack == NULL || state->str_exchange == NULL ||
-        state->versions == NULL || PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
+        state->str_requires_grad == NULL || state->versions == NULL ||
+        PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
         add_type(module, &host_graph_spec, "Graph", &state->graph_type) < 0 ||
         add_type(module, &host_kernel_spec, "Kernel", &state->kernel_type) < 0)
         return -1;
@@ -284,6 +286,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->str_out);
     Py_CLEAR(state->str_dlpack);
     Py_CLEAR(state->str_exchange);
+    Py_CLEAR(state->str_requires_grad);
     Py_CLEAR(state->versions);
     Py_CLEAR(state->numpy_empty);
     Py_CLEAR(state->numpy_dtype);

@@ -285,6 +285,9 @@ class Tensor:
     def __bool__(self):
         raise TypeError("a tensor of a graph has no value before the kernel runs")
 
+    def __array__(self, *args, **more):
+        raise TypeError("a tensor of a graph has no elements before the kernel runs")
+
     def __matmul__(self, other):
         from . import matmul
         return matmul(self, other)

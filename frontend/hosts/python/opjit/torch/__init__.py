@@ -150,6 +150,8 @@ def backend(gm, inputs, *, options=None):
         raise ValueError(f"options: {sorted(unknown)[0]!r}, must be 'level', 'threads' or 'freeze'")
     fixed = _weights(inputs) if options["freeze"] and not torch.is_grad_enabled() else {}
 
+    is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+
     def made(strict):
         training, inference, backward = [], [], []
         compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules)
@@ -160,9 +162,8 @@ def backend(gm, inputs, *, options=None):
                                     keep_inference_input_mutations=True)(gm, inputs)
         if not any(training + inference + [gains(second) for second in backward]):
             return gm.forward  # PyTorch's own operators, not those into which AOTAutograd takes them apart
-        is_all = len(inference) == 1 and not training and _is_kernels(inference[0], gm, inputs)
+        is_all = len(inference) == 1 and not is_training and _is_kernels(inference[0], gm, inputs)
         return inference[0].forward if is_all else function
-    is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
     if not is_training and _refused[gm.code] == 0:
         try:
             return made(True)

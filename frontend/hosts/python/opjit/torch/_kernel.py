@@ -16,16 +16,10 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 import opjit
+from opjit._arrays import torch_empty
 
 from ._aten import NAMES, TABLE, dims, elements, frozen, name_of, value_of
 from ._sizes import LEAST, MOST_ELEMENTS, TIMES, names_of, text as text_of, whole
-
-try:
-    from torch._C._dynamo.guards import _empty_strided_cpu as _empty
-except ImportError:
-    def _empty(sizes, strides, dtype):
-        return torch.empty_strided(sizes, strides, dtype=dtype)
-
 
 log = logging.getLogger("opjit.torch")
 behind = concurrent.futures.ThreadPoolExecutor(1, "opjit.torch")
@@ -305,7 +299,7 @@ def make(nodes, inputs, wanted, placeholders, symbols, threads, level):
                  *(f"    {m}" for m in made),
                  "    try:", f"        {run}({arrays}{more})", "    except Error as error:",
                  f"        again(error, {run}, ({arrays}), {more})", f"    return {', '.join(given)}"]
-        scope = {"empty": _empty, "torch": torch, "Error": opjit.Error, "again": _again, "most": most, "math": math,
+        scope = {"empty": torch_empty(torch), "torch": torch, "Error": opjit.Error, "again": _again, "most": most, "math": math,
                  "__name__": __name__}
         exec("\n".join(lines), scope)
     except ERRORS as error:
