@@ -98,6 +98,17 @@ static void fold_node(ir_func *f, ir_ref r)
         *n = (ir_node){ .op = IR_CONST, .type = IR_INDEX, .imm = value };
 }
 
+/* The variable of a loop that runs once is a constant now: what a loop with hold stored at it is one element. */
+static void drop_hold(ir_func *f, ir_ref r)
+{
+    ir_node *n = &f->nodes[r];
+    const bool known = n->op == IR_FOR && n->hold && ir_is_index_const(f, ir_operand(f, r, 0)) &&
+                       ir_is_index_const(f, ir_operand(f, r, 1));
+
+    if (known && ir_index_value(f, ir_operand(f, r, 1)) - ir_index_value(f, ir_operand(f, r, 0)) <= (int64_t)n->imm)
+        n->hold = 0;
+}
+
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error)
 {
     TRY(opjit_ir_copy(&g->shaped, out, error));
@@ -117,6 +128,8 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
         opjit_ir_remake_operands(out, &nothing, out->body);
         status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
     }
+    for (ir_ref r = 1; r < out->node_count && status == OPJIT_OK; r++)
+        drop_hold(out, r);
     opjit_ir_trim(out);
     if (status != OPJIT_OK)
         opjit_ir_free(out);

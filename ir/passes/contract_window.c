@@ -298,7 +298,7 @@ static bool pays(const window *w, const ir_tiles *given)
     const bool slides =
         window_has_taps(w) || (!w->single && (grouped || (w->axis[1].dimension >= 0 && !is_kept(w, w->factor))));
     const int64_t positions = w->axis[0].size * w->axis[1].size;
-    const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
+    const int64_t all = window_images(w) * w->groups * w->group * positions; /* of tensors: there is memory for them */
     const int64_t few = given != NULL ? 1 : FEW_POSITIONS;
     if (w->pool)
         return pays_as_pool(w);

@@ -77,7 +77,7 @@ static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
     int64_t most = given != NULL ? given->block_columns / w->pitch : COPY_BYTES / line;
     most = most < tile ? tile : most;
     w->blocks = up(size, most);
-    const int64_t others = w->c.batch * w->groups;
+    const int64_t others = window_images(w) * w->groups;
     if (given == NULL && others * w->blocks < ENOUGH_BLOCKS)
         w->blocks = up(ENOUGH_BLOCKS, others);
     w->block = up(up(size, w->blocks), tile) * tile;

@@ -90,9 +90,9 @@ double opjit_ir_window_for_threads(const window *w, double cost)
 {
     const double many = 0.01; /* what 8 threads count beside one and two */
     const contraction *c = &w->c;
-    const int64_t blocks = c->batch * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
-    const double work = (double)(c->batch * w->groups * w->group) * (double)w->axis[0].size * (double)w->axis[1].size *
-                        (double)c->length;
+    const int64_t blocks = window_images(w) * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
+    const double positions = (double)w->axis[0].size * (double)w->axis[1].size;
+    const double work = (double)(window_images(w) * w->groups * w->group) * positions * (double)c->length;
     return work < MUCH_WORK ? cost : cost * (1 + uneven(blocks, 2) + many * uneven(blocks, 8));
 }
 
@@ -148,7 +148,7 @@ static void halve(window *w)
     const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile;
     window lines = *w, other = *w;
 
-    if (w->c.batch * w->groups * rows->blocks * w->blocks > 1)
+    if (window_images(w) * w->groups * rows->blocks * w->blocks > 1)
         return;
     set_lines(&lines, up(w->axis[0].size, 2));
     other.c.side[CONTRACT_ROWS].block = half;
@@ -212,7 +212,7 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     else if (given != NULL)
         set_lines(w, window_lines(w, lines));
     else
-        choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
+        choose_lines(w, lines, window_images(w) * w->groups * rows->blocks);
     if (given == NULL && !w->alone)
         halve(w);
     const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;

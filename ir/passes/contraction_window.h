@@ -185,6 +185,14 @@ static inline int64_t window_positions(const window_axis *x, int64_t class)
     return x->size + (x->apart ? 0 : (x->taps - 1 - class) / x->period * x->step);
 }
 
+/* Images of the batch, as far as blocks depend on their number: where the kernel is for many sizes, and there are
+ * several, they are enough for threads, so that the blocks of an image don't depend on it. */
+static inline int64_t window_images(const window *w)
+{
+    enum { MANY = 1024 };
+    return w->c.r->general && w->c.batch > 1 ? MANY : w->c.batch;
+}
+
 /* Elements of the copy from a position to the next along the axis. */
 static inline int64_t window_step(const window_axis *x)
 {

@@ -14,7 +14,7 @@
 #include "tests/support/random.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
-enum { CASES = 40, SIZES = 6, DIMS = 2, STEPS = 4, MOST_BYTES = 1200000 };
+enum { CASES = 40, NETWORKS = 16, SIZES = 6, DIMS = 2, STEPS = 4, MOST_BYTES = 1200000, MOST_WEIGHTS = 40 * 40 * 9 };
 
 /* What a step does with the tensor so far, which has three dimensions. */
 typedef enum step {
@@ -33,8 +33,23 @@ typedef enum step {
     STEPS_KNOWN
 } step;
 
+/* What a layer of a network does with images, whose number is dynamic. */
+typedef enum layer {
+    LAYER_CONVOLUTION,
+    LAYER_STRIDE,
+    LAYER_POINTS,
+    LAYER_DEPTHWISE,
+    LAYER_MAX_POOL,
+    LAYER_MEAN_POOL,
+    LAYER_ACTIVATION,
+    LAYERS_KNOWN
+} layer;
+
 /* A random graph: sizes are fixed ones, or UINT32_MAX - k for dimension k. */
 typedef struct plan {
+    bool is_network; /* sizes: channels, lines, columns */
+    layer layers[STEPS];
+    uint32_t channels[STEPS];
     uint32_t sizes[3], wide, axis[STEPS];
     step steps[STEPS];
     opjit_dim dims[DIMS];
@@ -43,6 +58,7 @@ typedef struct plan {
 
 static opjit_context *context;
 static opjit_error error;
+static _Alignas(64) float weights[MOST_WEIGHTS];
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
@@ -64,6 +80,22 @@ static void draw(test_random *r, plan *p)
         p->steps[i] = (step)test_random_below(r, STEPS_KNOWN);
         p->axis[i] = (uint32_t)test_random_between(r, 1, 2);
     }
+}
+
+static void draw_network(test_random *r, plan *p)
+{
+    const uint64_t hi = (uint64_t)test_random_between(r, 2, 100);
+
+    *p = (plan){ .is_network = true, .dim_count = 1 };
+    p->dims[0] = (opjit_dim){ "batch", 1, hi, (uint64_t)test_random_between(r, 1, (int64_t)hi) };
+    p->sizes[0] = (uint32_t)test_random_between(r, 1, 40);
+    p->sizes[1] = (uint32_t)test_random_between(r, 2, 20);
+    p->sizes[2] = (uint32_t)test_random_between(r, 2, 20);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        p->layers[i] = (layer)test_random_below(r, LAYERS_KNOWN);
+        p->channels[i] = (uint32_t)test_random_between(r, 1, 40);
+    }
+    p->wide = (uint32_t)test_random_between(r, 1, 40);
 }
 
 static uint32_t size_of(uint32_t size, const uint64_t *dims)
@@ -116,6 +148,59 @@ static opjit_tensor put_step(const plan *p, opjit_graph *g, uint32_t i, opjit_te
     return x;
 }
 
+static opjit_tensor convolve(opjit_graph *g, opjit_tensor x, uint32_t channels, uint32_t *sizes, uint32_t taps,
+                             uint32_t stride, uint32_t groups)
+{
+    const uint32_t edge[2] = { taps / 2, taps / 2 }, strides[2] = { stride, stride }, dilations[2] = { 1, 1 };
+    const uint32_t filter[4] = { channels, sizes[1] / groups, taps, taps }, row[4] = { 1, channels, 1, 1 };
+    const opjit_tensor w = opjit_graph_constant(g, F32, 4, filter, weights,
+                                                (uint64_t)channels * filter[1] * taps * taps * sizeof(float), 0);
+    const opjit_tensor bias = opjit_graph_constant(g, F32, 4, row, weights + 7, channels * sizeof(float), 0);
+
+    sizes[1] = channels;
+    for (uint32_t i = 2; i < 4; i++)
+        sizes[i] = (sizes[i] + 2 * (taps / 2) - taps) / stride + 1;
+    return opjit_graph_convolution(g, x, w, bias, 2, edge, edge, strides, dilations, groups);
+}
+
+static opjit_tensor put_layer(const plan *p, opjit_graph *g, uint32_t i, opjit_tensor x, uint32_t *sizes)
+{
+    static const uint32_t two[2] = { 2, 2 }, none[2] = { 0, 0 };
+    const bool pools = p->layers[i] == LAYER_MAX_POOL || p->layers[i] == LAYER_MEAN_POOL;
+
+    if (pools && (sizes[2] < 2 || sizes[3] < 2))
+        return x;
+    for (uint32_t d = 2; d < 4 && pools; d++)
+        sizes[d] /= 2;
+    switch (p->layers[i]) {
+    case LAYER_CONVOLUTION: return convolve(g, x, p->channels[i], sizes, 3, 1, 1);
+    case LAYER_STRIDE: return convolve(g, x, p->channels[i], sizes, 3, 2, 1);
+    case LAYER_POINTS: return convolve(g, x, p->channels[i], sizes, 1, 1, 1);
+    case LAYER_DEPTHWISE: return convolve(g, x, sizes[1], sizes, 3, 1, sizes[1]);
+    case LAYER_MAX_POOL: return opjit_graph_max_pool(g, x, 2, two, two, none, none, NULL);
+    case LAYER_MEAN_POOL: return opjit_graph_average_pool(g, x, 2, two, two, none, none, 0);
+    case LAYER_ACTIVATION: return opjit_graph_gelu(g, x);
+    case LAYERS_KNOWN: break;
+    }
+    return x;
+}
+
+/* Layers, the mean of each image, and a product. */
+static void put_network(const plan *p, opjit_graph *g, const uint64_t *dims)
+{
+    uint32_t sizes[4] = { (uint32_t)dims[0], p->sizes[0], p->sizes[1], p->sizes[2] };
+    opjit_tensor x = opjit_graph_input(g, "x", F32, 4, sizes);
+
+    for (uint32_t i = 0; i < STEPS; i++)
+        x = put_layer(p, g, i, x, sizes);
+    x = opjit_graph_reduce_mean(g, opjit_graph_reduce_mean(g, x, 3), 2);
+    x = opjit_graph_reshape(g, x, 2, sizes);
+    const uint32_t other[2] = { sizes[1], p->wide };
+    const opjit_tensor w =
+        opjit_graph_constant(g, F32, 2, other, weights, (uint64_t)other[0] * other[1] * sizeof(float), 0);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, x, w, 0, 0));
+}
+
 static opjit_status build(void *user, const uint64_t *dims, opjit_graph **out, opjit_error *e)
 {
     plan *const p = user;
@@ -125,6 +210,11 @@ static opjit_status build(void *user, const uint64_t *dims, opjit_graph **out, o
 
     if (status != OPJIT_OK)
         return status;
+    if (p->is_network) {
+        put_network(p, g, dims);
+        *out = g;
+        return OPJIT_OK;
+    }
     for (uint32_t i = 0; i < 3; i++)
         sizes[i] = size_of(p->sizes[i], dims);
     opjit_tensor x = opjit_graph_input(g, "x", F32, 3, sizes);
@@ -214,41 +304,64 @@ static bool compile_all(plan *p, opjit_kernel **kernels)
     return made;
 }
 
-START_TEST(random_graphs)
+/* How many sizes of it were tried; false: it has no kernel for all of them. */
+static bool check_plan(plan *p, test_random *r, uint64_t *tried)
 {
-    const test_cases cases = test_cases_init("dynamic", CASES);
+    opjit_kernel *kernels[EXECUTORS] = { NULL };
+    const bool made = compile_all(p, kernels);
+
+    for (uint32_t i = 0; i < SIZES && made; i++) {
+        uint64_t dims[DIMS] = { 1, 1 };
+        for (uint32_t d = 0; d < p->dim_count; d++)
+            dims[d] = i == 0 ? 1
+                             : (uint64_t)test_random_between(r, 1, (int64_t)p->dims[d].hi / (i % 2 == 0 ? 1 : 9) + 1);
+        for (uint32_t d = 0; d < p->dim_count; d++)
+            dims[d] = dims[d] > p->dims[d].hi ? p->dims[d].hi : dims[d];
+        *tried += check_sizes(p, kernels, dims);
+    }
+    if (!made)
+        printf("  refused: %s\n", error.message);
+    for (uint32_t k = 0; k < EXECUTORS; k++)
+        opjit_kernel_release(kernels[k]);
+    return made;
+}
+
+static void check_cases(const char *name, uint64_t count, uint32_t stream, void (*draw_one)(test_random *r, plan *p))
+{
+    const test_cases cases = test_cases_init(name, count);
     uint64_t made = 0, tried = 0;
 
     for (uint64_t number = cases.first; number < cases.end; number++) {
-        opjit_kernel *kernels[EXECUTORS] = { NULL };
         test_random r;
         plan p;
-        test_random_init(&r, cases.seed, 1, number);
-        draw(&r, &p);
-        printf("case %" PRIu64 ": steps %d %d %d %d, %s 1 to %" PRIu64 " (%" PRIu64 ")\n", number, p.steps[0],
-               p.steps[1], p.steps[2], p.steps[3], p.dims[0].name, p.dims[0].hi, p.dims[0].typical);
+        test_random_init(&r, cases.seed, stream, number);
+        draw_one(&r, &p);
+        printf("%s, case %" PRIu64 ": steps %d %d %d %d, %s 1 to %" PRIu64 " (%" PRIu64 ")\n", name, number,
+               p.is_network ? (int)p.layers[0] : (int)p.steps[0], p.is_network ? (int)p.layers[1] : (int)p.steps[1],
+               p.is_network ? (int)p.layers[2] : (int)p.steps[2], p.is_network ? (int)p.layers[3] : (int)p.steps[3],
+               p.dims[0].name, p.dims[0].hi, p.dims[0].typical);
         fflush(stdout);
-        if (compile_all(&p, kernels)) {
-            made++;
-            for (uint32_t i = 0; i < SIZES; i++) {
-                uint64_t dims[DIMS] = { 1, 1 };
-                for (uint32_t d = 0; d < p.dim_count; d++)
-                    dims[d] = i == 0 ? 1
-                                     : (uint64_t)test_random_between(
-                                           &r, 1, (int64_t)p.dims[d].hi / (i % 2 == 0 ? 1 : 9) + 1);
-                for (uint32_t d = 0; d < p.dim_count; d++)
-                    dims[d] = dims[d] > p.dims[d].hi ? p.dims[d].hi : dims[d];
-                tried += check_sizes(&p, kernels, dims);
-            }
-        } else {
-            printf("  refused: %s\n", error.message);
-        }
-        for (uint32_t k = 0; k < EXECUTORS; k++)
-            opjit_kernel_release(kernels[k]);
+        made += check_plan(&p, &r, &tried);
     }
     printf("%" PRIu64 " of %" PRIu64 " have a kernel for all sizes\n", made, cases.end - cases.first);
     ck_assert_msg(tried >= made, "of %" PRIu64 " kernels only %" PRIu64 " sizes were tried", made, tried);
-    ck_assert_msg(cases.end - cases.first < CASES || 4 * made >= cases.end - cases.first, "few have one kernel");
+    ck_assert_msg(cases.end - cases.first < count || 4 * made >= cases.end - cases.first, "few have one kernel");
+}
+
+START_TEST(random_graphs)
+{
+    check_cases("dynamic", CASES, 1, draw);
+}
+END_TEST
+
+START_TEST(random_networks)
+{
+    test_random r;
+
+    test_random_init(&r, 1, 3, 0);
+    for (uint32_t i = 0; i < MOST_WEIGHTS; i++)
+        weights[i] = (float)test_random_between(&r, -64, 64) / 256;
+    check_cases("dynamic networks", NETWORKS, 2, draw_network);
 }
 END_TEST
 
@@ -268,6 +381,7 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, random_graphs);
+    tcase_add_test(tcase, random_networks);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -46,6 +46,15 @@ def models(folder):
     save(folder / "softmax.onnx", [("Softmax", ["x"], ["y"], {"axis": -1})], [("x", [2, "rows", "n"])],
          [("y", [2, "rows", "n"])])
     yield folder / "softmax.onnx", [2, "rows", "n"], "n=1..300:100"
+    pads = {"pads": [1, 1, 1, 1]}
+    save(folder / "images.onnx",
+         [("Conv", ["x", "a"], ["h"], pads), ("Relu", ["h"], ["r"]), ("Conv", ["r", "d"], ["s"], {**pads, "group": 16}),
+          ("Conv", ["s", "p"], ["t"], {"strides": [2, 2]}), ("MaxPool", ["t"], ["m"], {"kernel_shape": [2, 2]}),
+          ("GlobalAveragePool", ["m"], ["g"]), ("Flatten", ["g"], ["f"]), ("MatMul", ["f", "b"], ["y"])],
+         [("x", ["n", 3, 14, 14])], [("y", ["n", 10])],
+         [weights("a", 16, 3, 3, 3), weights("d", 16, 1, 3, 3, seed=2), weights("p", 24, 16, 1, 1, seed=3),
+          weights("b", 24, 10, seed=4)])
+    yield folder / "images.onnx", ["n", 3, 14, 14], "n=1..64:8"
     depth = 24  # a function of so many nodes that it is packed between passes
     save(folder / "deep.onnx",
          [node for i in range(depth) for node in (
