@@ -73,19 +73,33 @@ static bool same_constant(const fe_buffer *a, const fe_buffer *b)
            (a->data == b->data || a->bytes == 0 || memcmp(a->data, b->data, (size_t)a->bytes) == 0);
 }
 
-/* Whether the graph is what it is for other sizes, as far as its loops can't tell. */
-static bool is_alike(const fe_graph *a, const fe_graph *b)
+static opjit_status refuse_other(const char *what, const fe_buffer *buffer, opjit_error *error)
 {
-    bool alike = a->input_count == b->input_count && a->output_count == b->output_count &&
-                 a->constant_count == b->constant_count;
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{graph}: {!dims}for other sizes it has other %s%s%.48s%s, and one kernel has the same for all",
+                           what, buffer == NULL ? "" : ", such as \"", buffer == NULL ? "" : buffer->name,
+                           buffer == NULL ? "" : "\"");
+}
 
-    for (uint32_t i = 0; alike && i < a->constant_count; i++)
-        alike = same_constant(&a->constants[i], &b->constants[i]);
-    for (uint32_t i = 0; alike && i < a->input_count; i++)
-        alike = a->inputs[i].tensor.rank == b->inputs[i].tensor.rank;
-    for (uint32_t i = 0; alike && i < a->output_count; i++)
-        alike = a->outputs[i].tensor.rank == b->outputs[i].tensor.rank;
-    return alike;
+/* Refuses a graph that is another one than for other sizes, as far as its loops can't tell. */
+static opjit_status check_alike(const fe_graph *a, const fe_graph *b, opjit_error *error)
+{
+    if (b->parts != NULL)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{graph}: {!dims}custom operators have no dynamic sizes");
+    if (a->input_count != b->input_count || a->output_count != b->output_count)
+        return refuse_other("inputs or outputs", NULL, error);
+    if (a->constant_count != b->constant_count)
+        return refuse_other("numbers of constants", NULL, error);
+    for (uint32_t i = 0; i < a->constant_count; i++)
+        if (!same_constant(&a->constants[i], &b->constants[i]))
+            return refuse_other("constants", &a->constants[i], error);
+    for (uint32_t i = 0; i < a->input_count; i++)
+        if (a->inputs[i].tensor.rank != b->inputs[i].tensor.rank)
+            return refuse_other("ranks", &a->inputs[i], error);
+    for (uint32_t i = 0; i < a->output_count; i++)
+        if (a->outputs[i].tensor.rank != b->outputs[i].tensor.rank)
+            return refuse_other("ranks", &a->outputs[i], error);
+    return OPJIT_OK;
 }
 
 static void note_buffer(const fe_tensor *t, int64_t *out)
@@ -137,10 +151,7 @@ static void forget_origins(ir_func *f)
 static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out_value,
                                  ir_func *out, opjit_error *error)
 {
-    if (!is_alike(s->graph, graph) || graph->parts != NULL)
-        return opjit_rt_refuse(
-            error, OPJIT_UNSUPPORTED,
-            "{graph}: {!dims}other sizes have other nodes, bindings or constants, or custom operators");
+    TRY(check_alike(s->graph, graph, error));
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
     if (graph->node_count != s->graph->node_count)
         forget_origins(out_value);
@@ -169,11 +180,15 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_
 
 /* --- forms -------------------------------------------------------------------------------------------------------- */
 
-static opjit_status refuse_binding(uint32_t form, opjit_error *error)
+static opjit_status refuse_binding(const fe_graph *graph, uint32_t form, opjit_error *error)
 {
+    const uint32_t i = form / OPJIT_BUFFER_FORMS;
+    const fe_buffer *buffer = i < graph->input_count ? &graph->inputs[i] : &graph->outputs[i - graph->input_count];
+
     return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{graph}: {!dims}binding %u: its sizes follow from no dimension in a known way",
-                           form / OPJIT_BUFFER_FORMS);
+                           "{graph}: {!dims}the sizes of \"%.60s\" follow from no dimension in a known way; give one of "
+                           "the sizes",
+                           buffer->name);
 }
 
 /* By the first samples; for the others they have to be right. */
@@ -189,10 +204,10 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
         for (uint32_t i = 0; i < samples.count; i++, own = own->next)
             series[i] = own->numbers[k];
         if (!opjit_ir_form_fit(&samples, series, &out[k]))
-            return refuse_binding(k, error);
+            return refuse_binding(s->graph, k, error);
         for (; own != NULL; own = own->next)
             if (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k])
-                return refuse_binding(k, error);
+                return refuse_binding(s->graph, k, error);
     }
     return OPJIT_OK;
 }
@@ -246,12 +261,22 @@ static opjit_status finish_all(sampler *s, ir_range *ranges, uint32_t count, fe_
     return opjit_fe_share_kept(out, error);
 }
 
+/* Puts the graph's node, counted from 1, before a refusal that is about it. */
+static opjit_status name_node(const fe_graph *graph, uint32_t origin, opjit_status status, opjit_error *error)
+{
+    if (origin == 0 || origin > graph->node_count)
+        return status;
+    const fe_node *const node = &graph->nodes[origin - 1];
+    opjit_rt_error_prefix(error, "%s", opjit_fe_node_text(node->op, node->name, node->given).text);
+    return opjit_rt_at_node(error, status, node->given);
+}
+
 static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
 {
     int64_t typical[OPJIT_MAX_DIMS] = { 0 };
     ir_dim dims[OPJIT_MAX_DIMS];
     ir_range *const ranges = ARENA_ARRAY(&s->arena, ir_range, IR_RANGES);
-    uint32_t count;
+    uint32_t count, origin;
 
     if (ranges == NULL)
         return opjit_rt_no_memory(error);
@@ -260,8 +285,11 @@ static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error
         dims[d] = (ir_dim){ .name = own->name, .lo = (int64_t)own->lo, .hi = (int64_t)own->hi };
         typical[d] = (int64_t)own->typical;
     }
-    TRY(opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, &count, error));
-    const opjit_status status = finish_all(s, ranges, count, out, error);
+    opjit_status status =
+        opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, &count, &origin, error);
+    if (status != OPJIT_OK)
+        return name_node(s->graph, origin, status, error);
+    status = finish_all(s, ranges, count, out, error);
     for (uint32_t i = 0; i < count; i++)
         opjit_ir_general_free(&ranges[i].general);
     return status;

@@ -74,7 +74,7 @@ static opjit_status cut_along(trial *t, int64_t *values, uint32_t d, int64_t bad
     values[d] = good;
     if (!right)
         TRY(bisect(t, values, d, &bad, false));
-    *out = (ir_cut){ d, last_of(values[d], bad), true };
+    *out = (ir_cut){ d, last_of(values[d], bad), true, 0 };
     return OPJIT_OK;
 }
 
@@ -138,7 +138,7 @@ static opjit_status cut_towards(const finder *x, uint32_t d, int64_t end, ir_cut
         TRY(is_alike(x, values, &alike));
         *(alike ? &good : &bad) = next;
     }
-    *out = (ir_cut){ d, last_of(good, bad), false };
+    *out = (ir_cut){ d, last_of(good, bad), false, 0 };
     return OPJIT_OK;
 }
 

@@ -16,7 +16,7 @@ enum {
     LEAST_WIDTH = 8    /* sizes for each candidate, of a range that has enough of its own */
 };
 
-#define KINDS_TEXT "{!kernel}{!dims}sizes around %s = {%lld} have kernels of too many kinds; give narrower bounds"
+#define KINDS_TEXT "{!kernel}{!dims}sizes around {%s} have loops of too many kinds; give narrower bounds, or one size"
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 
@@ -149,6 +149,30 @@ static uint32_t next_group(finder *x)
     return best;
 }
 
+/* With the node whose loops differ first. */
+static opjit_status refuse_kinds(finder *x, opjit_error *error)
+{
+    const candidate *first = &x->candidates[0];
+
+    for (uint32_t i = 1; i < CANDIDATES && x->origin == 0 && first->made; i++)
+        if (x->candidates[i].made && x->candidates[i].shape != first->shape)
+            x->origin = opjit_ir_blame_loops(&first->f, &x->candidates[i].f);
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT,
+                           opjit_ir_size_text(x->dims, x->typical, x->dim_count).text);
+}
+
+/* The node whose loops differ first between a sample and the sizes that were refused. */
+static void blame_refused(trial *t, finder *x)
+{
+    ir_func value, loops;
+
+    if (x->make(x->user, t->refused, &value, &loops, NULL) != OPJIT_OK)
+        return;
+    x->origin = opjit_ir_blame_loops(t->samples->functions[0], &loops);
+    opjit_ir_free(&value);
+    opjit_ir_free(&loops);
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static void keep_group(const finder *x, uint32_t group, ir_samples *samples, trial *t)
@@ -188,14 +212,19 @@ static int64_t width(const finder *x, const ir_cut *cut)
 }
 
 /* One generalization; where it is refused, a better *out_cut if there is one. */
-static opjit_status try_one(trial *t, bool tails, ir_general *out, ir_cut *out_cut, opjit_error *error)
+static opjit_status try_one(finder *x, trial *t, bool tails, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
     ir_cut cut = { .dim = IR_CUT_NONE };
 
-    TRY(opjit_ir_generalize(t->samples, tails, out, error));
-    opjit_status status = opjit_ir_trial_prove(t, error);
+    opjit_status status = opjit_ir_generalize(t->samples, tails, out, error);
+    if (status != OPJIT_OK && error != NULL)
+        x->origin = out->origin;
+    TRY(status);
+    status = opjit_ir_trial_prove(t, error);
     if (status == OPJIT_OK)
         return OPJIT_OK;
+    if (status == OPJIT_UNSUPPORTED && error != NULL)
+        blame_refused(t, x);
     if (status == OPJIT_UNSUPPORTED) {
         const opjit_status found = opjit_ir_trial_cut(t, &cut);
         status = found != OPJIT_OK ? found : status;
@@ -207,18 +236,18 @@ static opjit_status try_one(trial *t, bool tails, ir_general *out, ir_cut *out_c
 }
 
 /* With both answers to how many whole blocks a multiple has. */
-static opjit_status try_both(trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
+static opjit_status try_both(finder *x, trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
-    const opjit_status status = try_one(t, false, out, out_cut, error);
+    const opjit_status status = try_one(x, t, false, out, out_cut, error);
     if (status != OPJIT_UNSUPPORTED)
         return status;
-    const opjit_status other = try_one(t, true, out, out_cut, NULL);
+    const opjit_status other = try_one(x, t, true, out, out_cut, NULL);
     if (other == OPJIT_OK)
         opjit_rt_error_clear(error);
     return other == OPJIT_UNSUPPORTED ? status : other;
 }
 
-static opjit_status try_group(const finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
+static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
     ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count };
     trial t = { .x = x, .general = out, .samples = &samples };
@@ -227,13 +256,13 @@ static opjit_status try_group(const finder *x, uint32_t group, ir_general *out, 
 
     keep_group(x, group, &samples, &t);
     if (!are_varied(x, &samples))
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT, x->dims[0].name, (long long)x->typical[0]);
+        return refuse_kinds(x, error);
     opjit_rt_arena_init(&arena, samples.functions[0]->allocator);
     t.arena = &arena;
     for (uint32_t i = 0; i < samples.count && status == OPJIT_OK; i++)
         status = opjit_ir_count(samples.functions[i], &arena, &t.counts[i], error);
     if (status == OPJIT_OK)
-        status = try_both(&t, out, out_cut, error);
+        status = try_both(x, &t, out, out_cut, error);
     opjit_rt_arena_free(&arena);
     return status;
 }
@@ -263,9 +292,7 @@ static opjit_status try_groups(finder *x, ir_general *out, ir_cut *out_cut, opji
             *out_cut = cut;
         status = first ? found : status;
     }
-    return status != OPJIT_OK
-               ? status
-               : opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT, x->dims[0].name, (long long)x->typical[0]);
+    return status != OPJIT_OK ? status : refuse_kinds(x, error);
 }
 
 /* Of a range of one size: its function, in which there is nothing to prove that a compile would not. */
@@ -305,6 +332,7 @@ opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, u
 
     *out_cut = (ir_cut){ .dim = IR_CUT_NONE };
     const opjit_status status = find(&x, out, out_cut, error);
+    out_cut->origin = x.origin;
     for (uint32_t i = 0; i < CANDIDATES; i++)
         opjit_ir_candidate_free(&x.candidates[i]);
     return status;

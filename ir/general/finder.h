@@ -26,6 +26,7 @@ typedef struct finder {
     uint64_t groups[CANDIDATES]; /* shapes, */
     uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
     uint32_t group_count;
+    uint32_t origin; /* the graph's node that the first refusal is about, counted from 1; 0: not known */
 } finder;
 
 /* A generalization, and what it was made of. */
@@ -67,6 +68,19 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error);
 /* For these sizes alone; with_loops: those of primes, as samples have them, are compared, too. */
 opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error);
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error);
+
+/* --- blame.c ------------------------------------------------------------------------------------------------------ */
+/* What the node at r or the tensor belongs to, and the first loops in which two functions differ: nodes of the graph,
+ * counted from 1; 0: not known, or no difference.  f is packed. */
+uint32_t opjit_ir_blame_node(const ir_func *f, ir_ref r);
+uint32_t opjit_ir_blame_tensor(const ir_func *f, uint32_t t);
+uint32_t opjit_ir_blame_loops(const ir_func *a, const ir_func *b);
+
+/* "n = 17, m = 4" */
+typedef struct size_text {
+    char text[80];
+} size_text;
+size_text opjit_ir_size_text(const ir_dim *dims, const int64_t *values, uint32_t count);
 
 /* --- cut.c -------------------------------------------------------------------------------------------------------- */
 /* Where the sizes end that the trial is right for, on the way from typical ones to those that were refused. */

@@ -65,6 +65,7 @@ typedef struct ir_general {
     uint32_t tensor_count;
     opjit_size_form *extents; /* by stage: its iterations */
     uint32_t extent_count;
+    uint32_t origin; /* where there is none: the graph's node that the refusal is about, counted from 1, or 0 */
 } ir_general;
 
 /* Makes the function of the graph for these values: in value form in a fresh *out_value, and, unless out is NULL, at
@@ -77,6 +78,7 @@ typedef struct ir_cut {
     uint32_t dim; /* IR_CUT_NONE: nothing is known */
     int64_t last;
     bool by_proof; /* one part has a function, up to there */
+    uint32_t origin; /* the graph's node that a refusal is about, counted from 1; 0: not known */
 } ir_cut;
 /* Finds samples that agree in all but numbers, near the typical values and far enough from each other, generalizes them
  * into a fresh *out, has the verifier prove instances at both ends of the dimensions and between, and compares what the
@@ -94,9 +96,11 @@ typedef struct ir_range {
 } ir_range;
 /* Functions for all sizes: one, or, where that can't be, one for each of at most IR_RANGES ranges, no two of which have
  * a size in common, into out; the last one is that of the typical sizes.
- * Expected failures: UNSUPPORTED: as of one function, or too many ranges; what the last sample failed with. */
+ * Expected failures: UNSUPPORTED: as of one function, or too many ranges, and *out_origin is the graph's node that this
+ * is about, counted from 1, or 0; what the last sample failed with. */
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, opjit_error *error);
+                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
+                                  opjit_error *error);
 
 /* The samples' generalization, at phase CLEANED, in a fresh *out, which the caller frees.  Sizes of its tensors are the
  * first sample's until opjit_ir_general_resize.  Samples, which are no multiples, don't tell how many blocks a multiple

@@ -80,6 +80,7 @@ static opjit_status add_tensor(generalizer *g, uint32_t t)
     int64_t series[IR_SAMPLES];
     bool flat = false;
 
+    g->tensor = t;
     for (uint32_t i = 1; i < g->s->count; i++)
         if (!same_tensor(own, &g->s->functions[i]->tensors[t]))
             return opjit_ir_refuse_shape(g, "tensors or constants");
@@ -111,6 +112,7 @@ static opjit_status add_node(generalizer *g, ir_ref r)
     int64_t series[IR_SAMPLES];
     bool inverse;
 
+    g->node = r;
     for (uint32_t i = 1; i < g->s->count; i++)
         if (!same_node(own, ir_at(g->s->functions[i], r)))
             return opjit_ir_refuse_shape(g, "loops");
@@ -151,6 +153,7 @@ static opjit_status compare(generalizer *g)
         TRY(add_tensor(g, t));
     for (ir_ref r = 1; r < g->base->node_count; r++)
         TRY(add_node(g, r));
+    g->node = 0;
     opjit_ir_numbers_fit(g);
     return g->f->failed ? opjit_rt_no_memory(g->error) : OPJIT_OK;
 }
@@ -231,6 +234,7 @@ static opjit_status copy_node(generalizer *g, ir_ref r)
     ir_ref operands[IR_OPERANDS_MOST];
     int64_t series[IR_SAMPLES];
 
+    g->node = r;
     series_of_imm(g, r, series);
     if (n.op == IR_CONST && opjit_ir_series_differs(g, series))
         return copy_constant(g, r, &g->map[r]);
@@ -332,6 +336,7 @@ static opjit_status find_forms(generalizer *g, uint32_t t, ir_tensor_forms *out)
     const ir_tensor *own = &g->base->tensors[t];
     int64_t series[IR_SAMPLES];
 
+    g->tensor = t;
     SERIES_OF_TENSOR(g, t, bytes, series);
     if (!has_span(g, t))
         TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->bytes));
@@ -389,6 +394,7 @@ static opjit_status find_all_forms(generalizer *g)
         int64_t series[IR_SAMPLES];
         series_of_imm(g, ir_operand(g->base, s, 1), series);
         ir_size_form form;
+        g->node = s;
         TRY(opjit_ir_number_form(g, "a stage's iterations", series, &form));
         if (form.rest != 0 || form.plus != 0)
             return opjit_ir_refuse_number(g, "a stage's iterations", series);
@@ -455,7 +461,10 @@ opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_gener
         status = generalize(&g, base, out);
     opjit_ir_trim(&out->f);
     opjit_ir_trim(&out->shaped);
-    if (status != OPJIT_OK)
+    if (status != OPJIT_OK) {
+        const uint32_t origin = out->origin;
         opjit_ir_general_free(out);
+        out->origin = origin;
+    }
     return status;
 }

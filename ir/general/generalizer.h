@@ -26,6 +26,8 @@ typedef struct generalizer {
     int64_t *divisors; /* constants that are the same in all samples, each once */
     uint32_t divisor_count, divisor_capacity;
     ir_table seen_divisors;
+    ir_ref node;     /* of base, or else a tensor of it: what is looked at, for refusals */
+    uint32_t tensor;
     ir_ref *map; /* by node of base: the new one */
     bool *flat;  /* by tensor */
 } generalizer;

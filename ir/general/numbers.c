@@ -2,6 +2,8 @@
 /* numbers.c - the numbers in which samples differ: how each follows from the dimensions, and as an expression. */
 #include "ir/general/generalizer.h"
 
+#include "ir/general/finder.h"
+
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
 
@@ -197,16 +199,29 @@ number *opjit_ir_number_find(generalizer *g, const int64_t *series)
     return at == 0 ? NULL : &g->numbers[at - 1];
 }
 
+/* Remembers which of the graph's nodes it is about. */
+static void blame(const generalizer *g)
+{
+    g->out->origin = g->node != 0     ? opjit_ir_blame_node(g->base, g->node)
+                     : g->tensor != 0 ? opjit_ir_blame_tensor(g->base, g->tensor)
+                                      : 0;
+}
+
 opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, const int64_t *series)
 {
+    const ir_samples *s = g->s;
+
+    blame(g);
     return opjit_rt_refuse(
         g->error, OPJIT_UNSUPPORTED,
-        "{!kernel}{!dims}%s is {%lld} for one size and %lld for another one, and no dimension tells how", what,
-        (long long)series[0], (long long)series[1]);
+        "{!kernel}{!dims}%s is {%lld} for %s and %lld for %s, in no known way; give one of the sizes", what,
+        (long long)series[0], opjit_ir_size_text(s->dims, s->values[0], s->dim_count).text, (long long)series[1],
+        opjit_ir_size_text(s->dims, s->values[1], s->dim_count).text);
 }
 
 opjit_status opjit_ir_refuse_shape(const generalizer *g, const char *what)
 {
+    blame(g);
     return opjit_rt_refuse(g->error, OPJIT_UNSUPPORTED,
                            "{!kernel}{!dims}other sizes have other %s, so one kernel can't serve them", what);
 }

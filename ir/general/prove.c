@@ -72,8 +72,9 @@ opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_erro
     opjit_ir_free(&instance);
     if (status == OPJIT_OK && unproven != 0)
         status = opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                 "{!kernel}{!dims}no proof that one kernel serves sizes of %lld as well as others",
-                                 (long long)values[0]);
+                                 "{!kernel}{!dims}no proof that one kernel serves {%s} as well as others; give "
+                                 "narrower bounds, or one size",
+                                 opjit_ir_size_text(t->x->dims, values, t->x->dim_count).text);
     return status == OPJIT_OK ? OPJIT_OK : refused(t, values, status);
 }
 
@@ -136,9 +137,10 @@ static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *e
 {
     return refused(t, values,
                    opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                   "{!kernel}{!dims}sizes of %lld have another kernel than those around %lld; give "
-                                   "narrower bounds",
-                                   (long long)values[0], (long long)t->x->typical[0]));
+                                   "{!kernel}{!dims}sizes of {%s} have another kernel than those around %s; give "
+                                   "narrower bounds, or one size",
+                                   opjit_ir_size_text(t->x->dims, values, t->x->dim_count).text,
+                                   opjit_ir_size_text(t->x->dims, t->x->typical, t->x->dim_count).text));
 }
 
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error)

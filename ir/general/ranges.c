@@ -20,7 +20,7 @@ typedef struct searcher {
     void *user;
     ir_range *done;
     ir_range open[IR_RANGES]; /* without functions, as a stack */
-    uint32_t done_count, open_count, guesses;
+    uint32_t done_count, open_count, guesses, origin;
 } searcher;
 
 static bool has(const searcher *s, const ir_range *range, const int64_t *values)
@@ -123,6 +123,8 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
         opjit_ir_general_find(dims, typical, s->dim_count, s->make, s->user, &range->general, &own, error);
     if (out_cut->dim == IR_CUT_NONE || own.by_proof)
         *out_cut = own;
+    if (error != NULL)
+        s->origin = own.origin;
     return status;
 }
 
@@ -186,7 +188,8 @@ static void put_typical_last(searcher *s)
 }
 
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, opjit_error *error)
+                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
+                                  opjit_error *error)
 {
     searcher s = { .dims = dims,
                    .typical = typical,
@@ -205,5 +208,6 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
         opjit_ir_general_free(&out[i].general);
     put_typical_last(&s);
     *out_count = status == OPJIT_OK ? s.done_count : 0;
+    *out_origin = status == OPJIT_UNSUPPORTED ? s.origin : 0;
     return status;
 }

@@ -122,6 +122,11 @@ def main(folder):
     refused('--dim: ":" behind the range', *given, "--dim", "n=1..8:4:")
     refused('--dim: "x" is no size from 0', *given, "--dim", "n=1..x")
     refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
+    wide = folder / "wide.onnx"
+    save(wide, [("Relu", ["x"], ["r"]), ("Conv", ["r", "a"], ["y"], {"name": "first", "pads": [1, 1, 1, 1]})],
+         [("x", [1, 3, "n", "m"])], [("y", [1, 16, "n", "m"])], [weights("a", 16, 3, 3, 3)])
+    sizes = ["--dim", "n=32..128:64", "--dim", "m=32..128:64"]
+    refused('node 1 "first (Conv)" (CONVOLUTION): ', "compile", wide, *sizes, "-o", folder, "--quiet")
     subprocess.run([OPJIT, "compile", model, "--dim", "n=1..600:256", "-o", folder, "--quiet"], check=True)
     header = (folder / f"{model.stem}.h").read_text()
     assert f"int {model.stem}(const float *x, float *y, int64_t n" in header, header
