@@ -259,6 +259,8 @@ opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t i
 /* The second half of a cache key: everything but the operator that decides what the code is. */
 #define FE_OPTIONS_KEY_SIZE 640u
 size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPTIONS_KEY_SIZE]);
+/* rt_key.hash of a subject's half and this one (driver.c). */
+uint64_t opjit_fe_key_hash(uint64_t subject_hash, const uint8_t *options_key, size_t options_size);
 
 /* --- from graph to IR (lower.c, lower_graph.c, program.c) --------------------------------------------------------- */
 /* Writes a finished graph in value form into a fresh *out, whose name is name.  Verified. */
@@ -344,6 +346,7 @@ typedef struct fe_unit {
     const void *subject_key; /* the subject's half of the key, in the graph's arena; NULL: nothing is put on disk */
     size_t subject_key_size;
     const fe_dynamic *dynamic;    /* while it is compiled; NULL: all sizes are known */
+    const struct fe_known *known; /* how the graph is read, of which nothing is here but constants; NULL: it is here */
     opjit_param_info *dims;       /* in the graph's arena: dim_count of them, and their names */
     const char **dim_names;
     uint32_t dim_count;
@@ -360,6 +363,12 @@ opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *sub
 opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
                                rt_hash key, fe_unit **out, opjit_error *error);
 void opjit_fe_unit_destroy(void *unit);
+/* The kernel of an image, with the unit's own constants, or without any where some are left to each caller. */
+opjit_status opjit_fe_unit_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
+                                  const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+/* rt_kernel_hooks.optimize.  The peak version has the key, so the name and the bytes, of a kernel that is compiled at
+ * that level. */
+opjit_status opjit_fe_unit_optimize(void *unit, const atomic_bool *cancel, rt_bytes *image, opjit_error *error);
 
 /* The metadata of unit->program, in which no stage has a place yet. */
 opjit_status opjit_fe_meta_make(const fe_unit *unit, rt_bytes *out, opjit_error *error);
@@ -385,9 +394,43 @@ opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compi
 /* The kernel of a graph with dynamic dimensions, whose half of the key is key. */
 opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_compile_options *options,
                                       const rt_bytes *key, opjit_kernel **out, opjit_error *error);
+/* Replaces *kernel, whose constants may be NULL, by one that has the graph's; kept: as of opjit_rt_kernel_bind. */
+opjit_status opjit_fe_bind_constants(rt_core *core, fe_graph *graph, const fe_options *options, const rt_kept *kept,
+                                     opjit_kernel **kernel, opjit_error *error);
+
+/* --- known graphs (known.c) --------------------------------------------------------------------------------------- */
+/* What a kernel out of the caches needs of a graph, so that the graph need not be made.  It, and what it points to,
+ * outlives the kernel. */
+typedef struct fe_known {
+    const uint8_t *key; /* the subject's half of the key, with opjit_fe_graph_key's hash */
+    size_t key_size;
+    uint64_t key_hash;
+    fe_tensor shape;    /* for events: present, type, rank and sizes of opjit_fe_graph_shape */
+    uint32_t constant_count;
+    struct {
+        const void *data;
+        uint64_t bytes;
+    } *constants;
+    rt_hash identity;   /* equal ones have equal constants */
+    /* Makes the graph, for a peak version: *out_owner is what release frees, also where it fails.  Any thread's. */
+    opjit_status (*make)(void *user, opjit_graph **out_graph, void **out_owner, opjit_error *error);
+    void (*release)(void *owner);
+    void *user;
+} fe_known;
+/* Fills in all but identity and functions, as the graph has it; in the arena. */
+opjit_status opjit_fe_know(opjit_context *context, opjit_graph *graph, rt_arena *arena, fe_known *out,
+                           opjit_error *error);
+/* The graph's kernel where one of the caches has it.  NOT_FOUND, without a message: else, or these options need the
+ * graph. */
+opjit_status opjit_fe_compile_known(opjit_context *context, const fe_known *known,
+                                    const opjit_compile_options *options, opjit_kernel **out, opjit_error *error);
+/* Writes what the kernel made of its constants to the disk cache, where the next process finds it. */
+void opjit_fe_store_kept(rt_core *core, rt_hash identity, const opjit_kernel *kernel);
+
 /* A graph that is being built, as it is now: its description, which it owns, and how that is to be asked for
  * (graph/build_desc.c). */
 opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);
+opjit_context *opjit_fe_built_context(const opjit_graph *graph);
 /* Takes its outputs away, so that others can be asked for; its tensors stay. */
 void opjit_fe_built_drop_outputs(opjit_graph *graph);
 /* CANCELLED, and a message. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_cache.c - `opjit cache list|verify|clear`: the files of the disk cache, by opjit/cache.h: kernels, and functions
- * that kernels share. */
+/* cmd_cache.c - `opjit cache list|verify|clear`: the files of the disk cache, by opjit/cache.h: kernels, functions
+ * that kernels share, and what is known of models. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,16 +14,23 @@
 
 typedef struct tally {
     bool json;
-    uint32_t files, functions, damaged; /* functions: of the files */
+    uint32_t files, functions, models, damaged; /* functions, models: of the files */
     uint64_t bytes;
 } tally;
 
-/* Where there are no functions, nothing is said of them. */
+static uint32_t kernels_of(const tally *t)
+{
+    return t->files - t->functions - t->models;
+}
+
+/* Where there are no functions, nothing is said of them; nor of models. */
 static void put_tally(const tally *t, const char *end)
 {
-    printf("%" PRIu32 " kernels", t->files - t->functions);
+    printf("%" PRIu32 " kernels", kernels_of(t));
     if (t->functions != 0)
         printf(", %" PRIu32 " functions", t->functions);
+    if (t->models != 0)
+        printf(", %" PRIu32 " of models", t->models);
     printf(", %" PRIu64 " bytes%s\n", t->bytes, end);
 }
 
@@ -44,6 +51,7 @@ static bool count_one(void *user, const opjit_cache_entry *entry)
     tally *const t = user;
     t->files++;
     t->functions += (entry->flags & OPJIT_CACHE_ENTRY_FUNCTION) != 0;
+    t->models += (entry->flags & OPJIT_CACHE_ENTRY_MODEL) != 0;
     t->bytes += entry->bytes;
     return true;
 }
@@ -77,8 +85,9 @@ static opjit_status list(opjit_context *context, tally *t, opjit_error *error)
         printf("{\n  \"files\": [");
     TRY(opjit_cache_enumerate(context, OPJIT_CACHE_DISK, list_one, t, error));
     if (t->json)
-        printf("\n  ],\n  \"kernels\": %" PRIu32 ", \"functions\": %" PRIu32 ", \"bytes\": %" PRIu64 "\n}\n",
-               t->files - t->functions, t->functions, t->bytes);
+        printf("\n  ],\n  \"kernels\": %" PRIu32 ", \"functions\": %" PRIu32 ", \"models\": %" PRIu32
+               ", \"bytes\": %" PRIu64 "\n}\n",
+               kernels_of(t), t->functions, t->models, t->bytes);
     else
         put_tally(t, "");
     return OPJIT_OK;
@@ -110,7 +119,8 @@ static opjit_status clear(opjit_context *context, tally *t, opjit_error *error)
     uint32_t gone;
     TRY(opjit_cache_enumerate(context, OPJIT_CACHE_DISK, count_one, t, error));
     const opjit_status status = opjit_cache_drop(context, OPJIT_CACHE_DISK, NULL, &gone, error);
-    t->files = gone > t->functions ? gone : t->functions; /* other processes may have added some since */
+    const uint32_t others = t->functions + t->models;
+    t->files = gone > others ? gone : others; /* other processes may have added some since */
     put_tally(t, " removed");
     if (status != OPJIT_OK)
         opjit_rt_error_prefix(error, "cache clear");

@@ -135,8 +135,7 @@ static uint64_t unit_bytes(const fe_unit *unit)
     return bytes;
 }
 
-/* With the unit's own constants, or without any where some are left to each caller. */
-static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
+opjit_status opjit_fe_unit_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
                                   const rt_kernel_times *times, opjit_kernel **out, opjit_error *error)
 {
     const fe_graph *graph = &unit->graph;
@@ -300,8 +299,7 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
     return OPJIT_OK;
 }
 
-/* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
-static opjit_status optimize(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *error)
+opjit_status opjit_fe_unit_optimize(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *error)
 {
     const fe_unit *unit = user;
     rt_kernel_times times = { 0 };
@@ -349,7 +347,8 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
     rt_kernel_hooks hooks = { .user = unit,
                               .destroy = opjit_fe_unit_destroy,
-                              .optimize = quick && unit->dynamic == NULL ? optimize : NULL };
+                              .optimize = quick && unit->dynamic == NULL ? opjit_fe_unit_optimize : NULL,
+                              .zeroed = unit->core->disk != NULL };
     rt_kernel_times times = { 0 };
     rt_bytes image;
     opjit_status status;
@@ -365,7 +364,7 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = find_or_make_image(unit, &disk_key, context->cache, &image, &hooks.from_disk, &times, error);
     if (status == OPJIT_OK)
-        status = create_kernel(unit, &image, hooks, &times, out, error);
+        status = opjit_fe_unit_kernel(unit, &image, hooks, &times, out, error);
     const size_t bytes = image.size;
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
@@ -436,7 +435,7 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = opjit_fe_image_make(unit, NULL, &image, error);
     if (status == OPJIT_OK)
-        status = create_kernel(unit, &image, hooks, &times, out, error);
+        status = opjit_fe_unit_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
         opjit_fe_report_compile(unit, OPJIT_EVENT_INTERPRETED, 0, &times);

@@ -51,6 +51,12 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
+uint64_t opjit_fe_key_hash(uint64_t subject_hash, const uint8_t *options_key, size_t options_size)
+{
+    const uint64_t hash = opjit_rt_hash64(options_key, options_size);
+    return subject_hash ^ (hash << 1 | hash >> 63); /* rotated: equal halves must not cancel out */
+}
+
 /* Both halves of the key stay with their owner.  subject_hash is that of the first, which an operator keeps.  room: the
  * subject, where the other half may be behind it; or NULL. */
 static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, rt_bytes *room,
@@ -58,7 +64,6 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
 {
     uint8_t options_key[FE_OPTIONS_KEY_SIZE];
     const size_t options_size = opjit_fe_options_key(j->options, options_key);
-    const uint64_t options_hash = opjit_rt_hash64(options_key, options_size);
     const size_t subject_size = subject->size;
     if (room != NULL)
         opjit_rt_bytes_append(room, options_key, options_size);
@@ -69,7 +74,7 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
         .subject_size = subject_size,
         .options = room != NULL ? subject->data + subject_size : options_key,
         .options_size = options_size,
-        .hash = subject_hash ^ (options_hash << 1 | options_hash >> 63), /* rotated: equal halves must not cancel out */
+        .hash = opjit_fe_key_hash(subject_hash, options_key, options_size),
     };
     bool hit = false;
 
@@ -214,11 +219,10 @@ static opjit_status place_constant(rt_core *core, const opjit_kernel *base, uint
     return OPJIT_OK;
 }
 
-/* The kernel with the constants of this graph. */
-static opjit_status bind_constants(const job *j, fe_graph *graph, opjit_kernel **kernel, opjit_error *error)
+opjit_status opjit_fe_bind_constants(rt_core *core, fe_graph *graph, const fe_options *options, const rt_kept *kept,
+                                     opjit_kernel **kernel, opjit_error *error)
 {
-    rt_core *core = j->context->core;
-    const bool borrow = (j->options->flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0;
+    const bool borrow = (options->flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0;
     const uint32_t count = graph->constant_count;
     void **constants = ARENA_ARRAY(&graph->arena, void *, count);
     rt_constant **shared = opjit_rt_allocate(&core->allocator, count * sizeof *shared, _Alignof(rt_constant *));
@@ -233,7 +237,7 @@ static opjit_status bind_constants(const job *j, fe_graph *graph, opjit_kernel *
     for (uint32_t i = 0; i < count && status == OPJIT_OK; i++)
         status = place_constant(core, base, i, &graph->constants[i], borrow, &shared[i], &constants[i], error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_bind(base, constants, shared, j->options->executor, kernel, error);
+        status = opjit_rt_kernel_bind(base, constants, shared, options->executor, kept, kernel, error);
     if (status != OPJIT_OK)
         opjit_rt_constants_drop(core, shared, count);
     opjit_kernel_release(base);
@@ -249,7 +253,9 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
     if (key->failed)
         return opjit_rt_no_memory(error);
     TRY(find_or_make_hashed(j, key, hash, key, out, error));
-    return opjit_fe_graph_binds(graph) ? bind_constants(j, graph, out, error) : OPJIT_OK;
+    if (!opjit_fe_graph_binds(graph))
+        return OPJIT_OK;
+    return opjit_fe_bind_constants(j->context->core, graph, j->options, NULL, out, error);
 }
 
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
@@ -308,7 +314,7 @@ opjit_status opjit_fe_compile_dynamic(const fe_dynamic *dynamic, const opjit_com
         return OPJIT_OK;
     status = opjit_fe_dynamic_read(dynamic, false, &graph, error);
     if (status == OPJIT_OK)
-        status = bind_constants(&j, &graph, out, error);
+        status = opjit_fe_bind_constants(context->core, &graph, &read, NULL, out, error);
     opjit_fe_graph_free(&graph);
     if (status != OPJIT_OK) {
         opjit_kernel_release(*out);

@@ -133,6 +133,11 @@ opjit_status opjit_fe_built(opjit_graph *g, const DML_GRAPH_DESC **out_desc, fe_
     return g->is_described ? OPJIT_OK : describe(g, error);
 }
 
+opjit_context *opjit_fe_built_context(const opjit_graph *g)
+{
+    return g->context;
+}
+
 void opjit_fe_built_drop_outputs(opjit_graph *g)
 {
     g->outputs.count = 0;

@@ -164,6 +164,34 @@ static opjit_status copy_options(opjit_model *model, const opjit_model_options *
     return good ? OPJIT_OK : opjit_rt_no_memory(error);
 }
 
+opjit_status opjit_onnx_read_apart(const opjit_model *model, const onnx_sizes *sample, opjit_model **out,
+                               opjit_error *error)
+{
+    opjit_error own = { 0 };
+    *out = new_model(model->context, &model->bytes, error);
+    if (*out == NULL)
+        return OPJIT_OUT_OF_MEMORY;
+    (*out)->files.model = model->file;
+    (*out)->files.folder = model->options.folder;
+    const opjit_status status = read_model(*out, &model->options, sample, &own);
+    return status == OPJIT_OK ? OPJIT_OK : opjit_rt_error_copy(error, &own);
+}
+
+/* An fe_known's functions. */
+static opjit_status make_graph(void *user, opjit_graph **out_graph, void **out_owner, opjit_error *error)
+{
+    opjit_model *apart;
+    const opjit_status status = opjit_onnx_read_apart(user, NULL, &apart, error);
+    *out_owner = apart;
+    *out_graph = apart == NULL ? NULL : apart->graph;
+    return status;
+}
+
+static void release_graph(void *owner)
+{
+    opjit_model_close(owner);
+}
+
 /* path NULL: the bytes are the caller's. */
 static opjit_status open_model(opjit_context *context, const char *path, wire_bytes bytes,
                                const opjit_model_options *options, opjit_model **out, opjit_error *error)
@@ -179,9 +207,9 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         return opjit_rt_refuse_null(error, "context");
     if (options != NULL)
         TRY(opjit_rt_struct_read(&options_struct, &o, options, error));
-    if (o.flags != 0)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0",
-                               o.flags);
+    if ((o.flags & ~OPJIT_MODEL_NO_CACHE) != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0 or %u",
+                               o.flags, OPJIT_MODEL_NO_CACHE);
     if ((o.dims == NULL && o.dim_count != 0) || (o.inputs == NULL && o.input_count != 0))
         return opjit_rt_refuse_null(error, o.dims == NULL && o.dim_count != 0 ? "dims" : "inputs");
     opjit_model *const model = new_model(context, &bytes, error);
@@ -197,7 +225,12 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     }
     model->files.model = model->file;
     model->files.folder = model->options.folder;
-    if (status == OPJIT_OK)
+    const bool is_stored = (o.flags & OPJIT_MODEL_NO_CACHE) == 0;
+    model->stored.is_done = !is_stored;
+    model->stored.known.make = make_graph;
+    model->stored.known.release = release_graph;
+    model->stored.known.user = model;
+    if (status == OPJIT_OK && !(is_stored && opjit_onnx_recall(model)))
         status = read_model(model, &model->options, NULL, error);
     model->options.computing = NULL; /* the caller's */
     if (status != OPJIT_OK) {
@@ -238,6 +271,7 @@ void opjit_model_close(opjit_model *model)
         opjit_kernel_release(c->kernel);
     opjit_graph_destroy(model->graph);
     opjit_onnx_files_close(&model->files);
+    opjit_rt_disk_unmap(&model->stored.map);
     opjit_onnx_unmap(model->file);
     opjit_rt_arena_free(&model->arena);
     opjit_rt_release(&core->allocator, model, sizeof *model);
@@ -289,13 +323,35 @@ opjit_status opjit_model_get_output(const opjit_model *model, uint32_t index, op
                          : get_port(model->outputs, model->output_count, index, out_port, error);
 }
 
-opjit_graph *opjit_model_graph(opjit_model *model)
+opjit_status opjit_onnx_whole(opjit_model *model, opjit_model **out, opjit_error *error)
 {
-    return model == NULL ? NULL : model->graph;
+    *out = model->graph != NULL ? model : model->whole;
+    if (*out != NULL)
+        return OPJIT_OK;
+    const opjit_status status = opjit_onnx_read_apart(model, NULL, out, error);
+    if (status != OPJIT_OK) {
+        opjit_model_close(*out);
+        return status;
+    }
+    model->whole = *out;
+    model->whole->samples = model->samples;
+    model->samples = model->whole;
+    return OPJIT_OK;
 }
 
-/* The options with constants where the model has them. */
-static opjit_status borrowing(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error)
+opjit_graph *opjit_model_graph(opjit_model *model)
+{
+    opjit_error error;
+    opjit_model *whole;
+    opjit_rt_error_clear(&error);
+    if (model == NULL || opjit_onnx_whole(model, &whole, &error) != OPJIT_OK)
+        return NULL;
+    model->stored.is_found = model->stored.is_known = false; /* the host may add to it */
+    model->stored.is_done = true;
+    return whole->graph;
+}
+
+opjit_status opjit_onnx_borrowing(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error)
 {
     if (options != NULL)
         TRY(opjit_fe_options_copy(options, out, error));
@@ -308,11 +364,28 @@ opjit_status opjit_model_compile(opjit_model *model, const opjit_compile_options
                                  opjit_error *error)
 {
     opjit_compile_options own = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_model *whole;
     opjit_rt_error_clear(error);
     if (model == NULL)
         return opjit_rt_refuse_null(error, "model");
-    TRY(borrowing(options, &own, error));
-    return opjit_graph_compile(model->graph, &own, out_kernel, error);
+    if (out_kernel == NULL)
+        return opjit_rt_refuse_null(error, "out_kernel");
+    *out_kernel = NULL;
+    TRY(opjit_onnx_borrowing(options, &own, error));
+    if (model->stored.is_found) {
+        const opjit_status status = opjit_fe_compile_known(model->context, &model->stored.known, &own, out_kernel,
+                                                           error);
+        if (status != OPJIT_NOT_FOUND)
+            return status;
+    }
+    TRY(opjit_onnx_whole(model, &whole, error));
+    TRY(opjit_graph_compile(whole->graph, &own, out_kernel, error));
+    if ((own.flags & (OPJIT_COMPILE_NO_CACHE | OPJIT_COMPILE_INTERPRET)) == 0 && own.late_count == 0) {
+        opjit_onnx_store(model);
+        if (model->stored.is_known)
+            opjit_fe_store_kept(model->core, model->stored.known.identity, *out_kernel);
+    }
+    return OPJIT_OK;
 }
 
 uint32_t opjit_model_computed_count(const opjit_model *model)
@@ -324,94 +397,6 @@ opjit_status opjit_model_compute(opjit_model *model, opjit_error *error)
 {
     opjit_rt_error_clear(error);
     return model == NULL ? opjit_rt_refuse_null(error, "model") : opjit_onnx_compute_again(&model->computing, error);
-}
-
-/* --- dynamic dimensions ------------------------------------------------------------------------------------------- */
-
-opjit_status opjit_model_get_dim(const opjit_model *model, const char *name, uint64_t *out_size, opjit_error *error)
-{
-    opjit_rt_error_clear(error);
-    if (out_size != NULL)
-        *out_size = 0;
-    if (model == NULL || name == NULL || out_size == NULL)
-        return opjit_rt_refuse_null(error, model == NULL ? "model" : name == NULL ? "name" : "out_size");
-    for (uint32_t i = 0; i < model->input_count; i++)
-        for (uint32_t d = 0; d < model->inputs[i].rank; d++)
-            if (wire_is(model->inputs[i].record->dims[d].name, name)) {
-                *out_size = model->inputs[i].dims[d];
-                return OPJIT_OK;
-            }
-    return opjit_onnx_check_dim(&(onnx_graph){ .input_count = 0 }, name, error);
-}
-
-typedef struct reader {
-    const opjit_model *model;
-    const opjit_dim *dims;
-    uint32_t dim_count;
-    opjit_model *sample; /* the last one */
-} reader;
-
-/* An opjit_build_fn: the model with these sizes. */
-static opjit_status read_sample(void *user, const uint64_t *sizes, opjit_graph **out_graph, opjit_error *error)
-{
-    reader *const r = user;
-    const onnx_sizes sample = { r->dims, sizes, r->dim_count };
-    opjit_model_close(r->sample);
-    r->sample = new_model(r->model->context, &r->model->bytes, error);
-    if (r->sample == NULL)
-        return OPJIT_OUT_OF_MEMORY;
-    r->sample->files.model = r->model->file;
-    r->sample->files.folder = r->model->options.folder;
-    TRY(read_model(r->sample, &r->model->options, &sample, error));
-    *out_graph = r->sample->graph;
-    return OPJIT_OK;
-}
-
-opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims, uint32_t dim_count,
-                                         const opjit_compile_options *options, opjit_kernel **out_kernel,
-                                         opjit_error *error)
-{
-    opjit_compile_options own = OPJIT_COMPILE_OPTIONS_INIT;
-    reader r = { model, dims, dim_count, NULL };
-    opjit_rt_error_clear(error);
-    if (out_kernel != NULL)
-        *out_kernel = NULL;
-    if (model == NULL || dims == NULL)
-        return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
-    for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
-        TRY(opjit_onnx_check_dim(model->records.graph, dims[i].name, error));
-    TRY(borrowing(options, &own, error));
-    const opjit_status status =
-        opjit_graph_compile_dynamic(model->context, dims, dim_count, read_sample, &r, &own, out_kernel, error);
-    if (r.sample != NULL) { /* its weights are the kernel's */
-        r.sample->samples = model->samples;
-        model->samples = r.sample;
-    }
-    return status;
-}
-
-/* An opjit_describe_fn: the same as a description. */
-static opjit_status describe_sample(void *user, const uint64_t *sizes, const DML_GRAPH_DESC **out, opjit_error *error)
-{
-    opjit_graph *graph = NULL;
-
-    TRY(read_sample(user, sizes, &graph, error));
-    return opjit_graph_get_desc(graph, out, error);
-}
-
-opjit_status opjit_model_add_dynamic(opjit_model *model, opjit_artifact *artifact, const opjit_dim *dims,
-                                     uint32_t dim_count, const opjit_compile_options *options, opjit_error *error)
-{
-    reader r = { model, dims, dim_count, NULL };
-    opjit_rt_error_clear(error);
-    if (model == NULL || dims == NULL)
-        return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
-    for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
-        TRY(opjit_onnx_check_dim(model->records.graph, dims[i].name, error));
-    const opjit_status status =
-        opjit_artifact_add_dynamic(artifact, dims, dim_count, describe_sample, &r, options, error);
-    opjit_model_close(r.sample); /* what is added was copied */
-    return status;
 }
 
 opjit_status opjit_model_get_operator(uint32_t index, opjit_model_operator *out_operator, opjit_error *error)

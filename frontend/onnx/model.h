@@ -5,6 +5,7 @@
 
 #include "frontend/onnx/compute.h"
 #include "frontend/onnx/files.h"
+#include "runtime/cache/disk.h"
 
 /* An input or output. */
 typedef struct onnx_model_port {
@@ -23,13 +24,24 @@ typedef struct onnx_sizes {
     uint32_t count;
 } onnx_sizes;
 
+/* What the disk cache knows of a model (stored.c). */
+typedef struct onnx_stored {
+    rt_disk_map map; /* the entry, which `known` and the model's ports point into */
+    fe_known known;  /* where is_found; else its identity alone, where is_known */
+    bool is_known;   /* all that kernels of it are made of is in its bytes and options, which identity stands for */
+    bool is_found;   /* the entry is there: the model need not be read */
+    bool is_done;    /* it is there, or can't be */
+} onnx_stored;
+
 struct opjit_model {
     opjit_context *context;
     rt_core *core;
     rt_arena arena;
     wire_bytes file; /* mapped; or data NULL */
     onnx_files files;
-    opjit_graph *graph;
+    opjit_graph *graph;          /* NULL: it was not read, as the disk cache knows it */
+    onnx_stored stored;
+    struct opjit_model *whole;   /* the same, read; among samples; NULL: this one is, or nobody needed it */
     onnx_model records;
     wire_bytes bytes;            /* of the model: file's, or the caller's */
     opjit_model_options options; /* copied */
@@ -39,6 +51,23 @@ struct opjit_model {
     uint32_t input_count, output_count;
 };
 
+/* Finds what the model is in the disk cache, so that it need not be read: inputs, outputs, stored.known.  false: it has
+ * to be read. */
+bool opjit_onnx_recall(opjit_model *model);
+/* Reads an entry, which the model then points into: inputs, outputs, stored.known without identity.  false: it is
+ * damaged. */
+bool opjit_onnx_take_stored(opjit_model *model, const rt_disk_map *map);
+/* Writes that there, of a model that was read. */
+void opjit_onnx_store(opjit_model *model);
+/* A reading of the model's bytes apart, with its options; what there is of it is the caller's to close, also where it
+ * fails. */
+opjit_status opjit_onnx_read_apart(const opjit_model *model, const onnx_sizes *sample, opjit_model **out,
+                                   opjit_error *error);
+/* The model as it was read: now, where nobody has needed that. */
+opjit_status opjit_onnx_whole(opjit_model *model, opjit_model **out, opjit_error *error);
+/* The options with constants where the model has them. */
+opjit_status opjit_onnx_borrowing(const opjit_compile_options *options, opjit_compile_options *out,
+                                  opjit_error *error);
 /* The name, cut where it is too long; NULL: no memory. */
 const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_error *error);
 /* The input, in the graph or as a constant.  sample: NULL where all sizes are the options'. */

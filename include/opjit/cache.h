@@ -58,24 +58,27 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_cache_key(const opjit_ke
 #define OPJIT_CACHE_ENTRY_PINNED 1u      /* MEMORY: by opjit_cache_pin */
 #define OPJIT_CACHE_ENTRY_INTERPRETED 2u /* MEMORY: runs in the IR interpreter */
 #define OPJIT_CACHE_ENTRY_FUNCTION 4u    /* DISK: no kernel, but code that kernels share (see below) */
+#define OPJIT_CACHE_ENTRY_MODEL 8u       /* DISK: no kernel, but what is known of a model (see below) */
 
 /* One kernel in one cache.
  * Of the kernels that it compiles, opjit keeps apart what takes LLVM longest: inner loops of products, and
  * mathematical functions.  Kernels of other shapes and other models then are compiled sooner, by other processes, too:
  * each such function has a file of its own in the disk cache, and is bounded, enumerated, verified and dropped like a
- * kernel. */
+ * kernel.  So is what opjit keeps of a model (opjit/model.h), so that it is not read again: "reading", what the file
+ * said, and "weights", what a kernel made of them; and "secret", a random number without which nobody can make a file
+ * that is taken for another model's. */
 typedef struct opjit_cache_entry {
     uint32_t struct_size;     /* bytes that the library filled */
     uint32_t where;           /* OPJIT_CACHE_MEMORY or OPJIT_CACHE_DISK */
     opjit_cache_key key;      /* the kernel's */
-    const char *name;         /* the kernel's or the function's; "" where damaged is set */
-    const char *target;       /* canonical target; "" where damaged is set, and of functions */
+    const char *name;         /* the kernel's or the function's, or which of a model's; "" where damaged is set */
+    const char *target;       /* canonical target; "" where damaged is set, and of what is no kernel */
     const char *damaged;      /* what is wrong: "its checksum is wrong"; NULL: nothing.  In memory only verify looks */
     uint64_t bytes;           /* MEMORY: all that the kernel holds; DISK: of the file */
     int64_t used;             /* DISK: when it was last used, to a minute, in seconds since 1970; MEMORY: 0 */
     opjit_kernel *kernel;     /* MEMORY: the kernel, to be retained by whoever keeps it; DISK: NULL */
     uint32_t flags;           /* OPJIT_CACHE_ENTRY_... */
-    uint32_t level;           /* opjit_level of the code; 0 where damaged is set, and of functions */
+    uint32_t level;           /* opjit_level of the code; 0 where damaged is set, and of what is no kernel */
 } opjit_cache_entry;
 
 /* Called once for each kernel; *entry and what it points to are valid during the call.  false ends the

@@ -17,6 +17,10 @@
  *     while the model is read, so that sizes which the model computes become numbers.
  *   - The file is mapped, and kernels read its weights there, wherever they lie (OPJIT_COMPILE_BORROW_CONSTANTS says
  *     which are copied).  A model has to outlive its kernels.
+ *   - Where the context has a disk cache, a model that was compiled is known there by all of its bytes and the options:
+ *     another process, if it has that folder, gets inputs, outputs and the kernel without reading it, and what the
+ *     kernel made of its weights mapped from a file.  Not models with external data, nor those of which values were
+ *     computed from a call's.
  *   - A model that is truncated, hostile or not taken is refused with one line that names the node, whose index among
  *     the graph's nodes is in opjit_error.node.
  *   - Elements of bool are UINT8, 0 or 1. */
@@ -55,7 +59,9 @@ typedef struct opjit_model_input {
 /* Copied, except values, which the caller keeps until the model is closed.  Since 0.1. */
 typedef struct opjit_model_options {
     uint32_t struct_size;            /* bytes; OPJIT_MODEL_OPTIONS_INIT sets it */
-    uint32_t flags;                  /* 0 */
+    uint32_t flags;                  /* 0, or: */
+#define OPJIT_MODEL_NO_CACHE 1u       /* the model is read, whatever the disk cache knows of it, and nothing of it is
+                                        put there but kernels (OPJIT_COMPILE_NO_CACHE: nor these) */
     const opjit_model_dim *dims;     /* dim_count of them; each has to be one of the model's */
     const opjit_model_input *inputs; /* input_count of them, likewise */
     uint32_t dim_count, input_count; /* of these arrays */

@@ -416,6 +416,12 @@ rt_hash opjit_rt_hash(const void *data, size_t size)
     return (rt_hash){ hash.low64, hash.high64 };
 }
 
+rt_hash opjit_rt_hash_seeded(const void *data, size_t size, uint64_t seed)
+{
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(data, size, seed);
+    return (rt_hash){ hash.low64, hash.high64 };
+}
+
 uint64_t opjit_rt_hash64(const void *data, size_t size)
 {
     return XXH3_64bits(data, size);

@@ -201,6 +201,8 @@ const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 /* --- hash: XXH3 ------------------------------------------------------------------------------------------------- */
 typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
 rt_hash opjit_rt_hash(const void *data, size_t size);
+/* Another one for each seed: whoever does not know the seed can't make data with the hash of others. */
+rt_hash opjit_rt_hash_seeded(const void *data, size_t size, uint64_t seed);
 uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash at half the cost */
 /* Writes the lowest `digits` hexadecimal digits of value, without NUL.  Not by printf, whose first call in a process is
  * slow. */

@@ -310,6 +310,7 @@ void opjit_rt_cache_stats(const rt_cache *cache, opjit_cache_stats *out)
     out->disk_writes = atomic_load(&cache->counts[RT_CACHE_DISK_WRITE]);
     out->disk_rejects = atomic_load(&cache->counts[RT_CACHE_DISK_REJECT]);
     out->compiles = makes > out->disk_hits ? makes - out->disk_hits : 0;
+    out->disk_hits += atomic_load(&cache->counts[RT_CACHE_DISK_HIT_APART]);
 }
 
 static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects),

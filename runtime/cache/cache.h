@@ -33,6 +33,7 @@ opjit_kernel *opjit_rt_cache_find(rt_cache *cache, const rt_key *key);
 /* What only the maker of a kernel knows; a make that reports DISK_HIT does not count as a compile. */
 typedef enum rt_cache_count {
     RT_CACHE_DISK_HIT,
+    RT_CACHE_DISK_HIT_APART, /* of a kernel that this cache has no entry for */
     RT_CACHE_DISK_WRITE,
     RT_CACHE_DISK_REJECT,
     RT_CACHE_COUNTS

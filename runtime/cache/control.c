@@ -144,7 +144,9 @@ static bool tell_file(void *user, const rt_disk_entry *file)
         .damaged = file->damaged,
         .bytes = file->bytes,
         .used = file->used,
-        .flags = file->is_function ? OPJIT_CACHE_ENTRY_FUNCTION : 0,
+        .flags = file->kind == RT_DISK_FUNCTION ? OPJIT_CACHE_ENTRY_FUNCTION
+                 : file->kind == RT_DISK_MODEL  ? OPJIT_CACHE_ENTRY_MODEL
+                                                : 0,
         .level = file->level,
     };
 

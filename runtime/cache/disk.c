@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,6 +84,11 @@ opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capa
     return OPJIT_OK;
 }
 
+uint64_t opjit_rt_disk_capacity(const rt_disk *disk)
+{
+    return disk->capacity;
+}
+
 void opjit_rt_disk_destroy(rt_disk *disk)
 {
     rt_core *core;
@@ -98,26 +104,50 @@ void opjit_rt_disk_destroy(rt_disk *disk)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
-static const char *read_file(const rt_disk *disk, int folder, const char *name, const rt_disk_key *key, rt_bytes *out,
-                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+/* Opens one file of the folder.  Why it can't be used; NULL: it may be.  *out_file: to be closed, or negative; absent:
+ * there is none. */
+static const char *open_file(const rt_disk *disk, int folder, const char *name, int *out_file, struct stat *info,
+                             bool *out_absent)
 {
-    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    const char *reason;
+    const int file = *out_file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
     memset(info, 0, sizeof *info);
     *out_absent = file < 0 && errno == ENOENT;
     if (file < 0)
         return errno == ELOOP ? "it is a link" : "it can't be opened";
-    reason = fstat(file, info) == 0 ? opjit_rt_disk_stranger(info, disk->user) : "it can't be read";
+    return fstat(file, info) == 0 ? opjit_rt_disk_stranger(info, disk->user) : "it can't be read";
+}
+
+/* For those that look for the least recently used; no matter if it fails. */
+static void mark_used(int file, const struct stat *info)
+{
+    if (time(NULL) - info->st_mtime > USED_SECONDS)
+        futimens(file, NULL);
+}
+
+/* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
+static const char *read_file(const rt_disk *disk, int folder, const char *name, const rt_disk_key *key, rt_bytes *out,
+                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+{
+    int file;
+    const char *reason = open_file(disk, folder, name, &file, info, out_absent);
+
     if (reason == NULL)
         reason = opjit_rt_disk_file_read(file, info, out);
     if (reason == NULL)
         reason = opjit_rt_disk_file_check(out->data, out->size, key, out_image, out_image_size);
-    if (reason == NULL && key != NULL && time(NULL) - info->st_mtime > USED_SECONDS)
-        futimens(file, NULL); /* for those that look for the least recently used; no matter if it fails */
-    close(file);
+    if (reason == NULL && key != NULL)
+        mark_used(file, info);
+    if (file >= 0)
+        close(file);
     return reason;
+}
+
+static rt_disk_result reject(rt_disk *disk, int folder, const char *name, const char *reason)
+{
+    unlinkat(folder, name, 0);
+    warn(disk, name, reason);
+    return RT_DISK_REJECTED;
 }
 
 rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image)
@@ -143,9 +173,45 @@ rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_byte
     opjit_rt_bytes_free(image);
     if (absent)
         return RT_DISK_ABSENT;
-    unlinkat(folder, name, 0);
-    warn(disk, name, reason);
-    return RT_DISK_REJECTED;
+    return reject(disk, folder, name, reason);
+}
+
+rt_disk_result opjit_rt_disk_map(rt_disk *disk, const rt_disk_key *key, rt_disk_map *out)
+{
+    const int folder = folder_of(disk, false);
+    char name[DISK_FILE_NAME_SIZE];
+    struct stat info;
+    bool absent;
+    int file;
+
+    *out = (rt_disk_map){ NULL, 0, NULL, 0 };
+    if (folder < 0)
+        return RT_DISK_ABSENT;
+    opjit_rt_disk_file_name(key->hash, name);
+    const char *reason = open_file(disk, folder, name, &file, &info, &absent);
+    if (reason == NULL) {
+        void *const base = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        absent = base == MAP_FAILED; /* a good file must not go for lack of memory */
+        if (!absent)
+            *out = (rt_disk_map){ base, (size_t)info.st_size, NULL, 0 };
+    }
+    if (out->base != NULL)
+        reason = opjit_rt_disk_file_check(out->base, out->size, key, &out->content, &out->content_size);
+    if (out->base != NULL && reason == NULL)
+        mark_used(file, &info);
+    if (file >= 0)
+        close(file);
+    if (out->base != NULL && reason == NULL)
+        return RT_DISK_FOUND;
+    opjit_rt_disk_unmap(out);
+    return absent ? RT_DISK_ABSENT : reject(disk, folder, name, reason);
+}
+
+void opjit_rt_disk_unmap(rt_disk_map *map)
+{
+    if (map->base != NULL)
+        munmap(map->base, map->size);
+    *map = (rt_disk_map){ NULL, 0, NULL, 0 };
 }
 
 /* --- room --------------------------------------------------------------------------------------------------------- */
@@ -325,9 +391,9 @@ static void describe(const uint8_t *file, const uint8_t *image, size_t size, rt_
     const uint8_t *code;
     size_t code_size;
 
-    entry->name = opjit_rt_disk_file_function(file);
-    entry->is_function = entry->name != NULL;
-    if (!entry->is_function && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
+    entry->kind = opjit_rt_disk_file_kind(file, &entry->name);
+    if (entry->kind == RT_DISK_KERNEL &&
+        opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
         entry->name = meta->name == 0 ? "" : (const char *)meta + meta->name;
         entry->target = meta->target == 0 ? "" : (const char *)meta + meta->target;
         entry->level = meta->level;

@@ -10,17 +10,19 @@
 
 #include "runtime/image/image.h"
 
-enum { FORMAT = 1, MOST_BYTES = 64 << 20 };
+enum { FORMAT = 1, MOST_BYTES = 1 << 30 };
 
 typedef struct file_header {
     char magic[8];
     uint32_t format, key_size;
     uint64_t image_size;
-    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key; and of a function's code */
+    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key; and of what is no image */
 } file_header;
 _Static_assert(sizeof(file_header) == 40, "the header is written as it lies in memory");
 
-static const char magics[][8] = { [RT_DISK_KERNEL] = "opjitkc", [RT_DISK_FUNCTION] = "opjitfn" };
+static const char magics[][8] = { [RT_DISK_KERNEL] = "opjitkc",
+                                  [RT_DISK_FUNCTION] = "opjitfn",
+                                  [RT_DISK_MODEL] = "opjitmd" };
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
@@ -103,7 +105,7 @@ static file_header header_of(const rt_disk_key *key, const void *content, size_t
     fields = opjit_rt_hash(&header, offsetof(file_header, checksum_lo));
     header.checksum_lo = fields.lo ^ key->hash.hi; /* crossed: equal halves must not cancel out */
     header.checksum_hi = fields.hi ^ key->hash.lo;
-    if (key->kind == RT_DISK_FUNCTION) {
+    if (key->kind != RT_DISK_KERNEL) {
         const rt_hash parts[] = { { header.checksum_lo, header.checksum_hi }, opjit_rt_hash(content, content_size) };
         const rt_hash all = opjit_rt_hash(parts, sizeof parts);
         header.checksum_lo = all.lo;
@@ -115,7 +117,7 @@ static file_header header_of(const rt_disk_key *key, const void *content, size_t
 /* The kind of file that begins like this; false: none that is known. */
 static bool find_kind(const file_header *header, rt_disk_kind *out)
 {
-    for (*out = RT_DISK_KERNEL; *out <= RT_DISK_FUNCTION; ++*out)
+    for (*out = RT_DISK_KERNEL; *out <= RT_DISK_MODEL; ++*out)
         if (memcmp(header->magic, magics[*out], sizeof header->magic) == 0)
             return header->format == FORMAT;
     return false;
@@ -128,8 +130,8 @@ static const char *check_content(const rt_disk_key *key, const uint8_t *content,
     const uint8_t *code;
     size_t code_size;
 
-    if (key->kind == RT_DISK_FUNCTION)
-        return key->size != 0 && memchr(key->bytes, '\0', key->size) != NULL ? NULL : "its function has no name";
+    if (key->kind != RT_DISK_KERNEL)
+        return key->size != 0 && memchr(key->bytes, '\0', key->size) != NULL ? NULL : "it has no name";
     return opjit_rt_image_check(content, size, &meta, &code, &code_size, NULL) == OPJIT_OK ? NULL
                                                                                            : "its image is damaged";
 }
@@ -166,10 +168,16 @@ const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt
     return check_content(&found, *out_image, *out_image_size);
 }
 
-const char *opjit_rt_disk_file_function(const uint8_t *bytes)
+rt_disk_kind opjit_rt_disk_file_kind(const uint8_t *bytes, const char **out_name)
 {
-    return memcmp(bytes, magics[RT_DISK_FUNCTION], sizeof magics[0]) == 0 ? (const char *)bytes + sizeof(file_header)
-                                                                          : NULL;
+    file_header header;
+    rt_disk_kind kind;
+
+    memcpy(&header, bytes, sizeof header);
+    (void)find_kind(&header, &kind);
+    if (kind != RT_DISK_KERNEL)
+        *out_name = (const char *)bytes + sizeof header;
+    return kind;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */

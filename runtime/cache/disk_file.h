@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk_file.h - a file of the disk cache as bytes, for disk.c and disk_file.c.
- *     header | key | zeros up to a multiple of 64 | image or code
- * The header's checksum is over its own fields and the key, and over a function's code.  An image has its own. */
+ *     header | key | zeros up to a multiple of 64 | content: image, code, what is known of a model
+ * The header's checksum is over its own fields and the key, and over a content that is no image.  An image has its
+ * own. */
 #ifndef OPJIT_RUNTIME_CACHE_DISK_FILE_H
 #define OPJIT_RUNTIME_CACHE_DISK_FILE_H
 
@@ -23,8 +24,8 @@ const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes 
 /* Finds the image in the bytes of a file made for key (NULL: for any).  Why it can't be used; NULL: it can. */
 const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt_disk_key *key,
                                      const uint8_t **out_image, size_t *out_image_size);
-/* The name of the function whose code a file has that passed; NULL: it is a kernel's. */
-const char *opjit_rt_disk_file_function(const uint8_t *bytes);
+/* What a file is that passed; of one that is no kernel's, the name that its key begins with: *out_name. */
+rt_disk_kind opjit_rt_disk_file_kind(const uint8_t *bytes, const char **out_name);
 /* Writes a whole file; false with errno. */
 bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *image, size_t image_size);
 

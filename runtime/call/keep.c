@@ -5,6 +5,7 @@
 #include "runtime/call/kernel_object.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
@@ -200,6 +201,31 @@ opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, const opji
         return make(k, p, (size_t)size, executor, error);
     p->kept = older->kept;
     return OPJIT_OK;
+}
+
+void opjit_rt_program_drop_kept(rt_core *core, const program *p)
+{
+    opjit_rt_release(&core->allocator, p->kept_bytes == 0 ? NULL : p->kept, p->kept_bytes);
+    if (p->kept_map != NULL)
+        munmap(p->kept_map, p->kept_map_bytes);
+}
+
+bool opjit_rt_program_take(program *p, const rt_kept *kept)
+{
+    if (kept == NULL || kept->data == NULL || kept->bytes != rt_meta_kept(p->meta) ||
+        kept->layout != p->meta->kept_layout)
+        return false;
+    p->kept = (void *)(uintptr_t)kept->data; /* calls only read it */
+    p->kept_map = kept->map;
+    p->kept_map_bytes = kept->map_bytes;
+    return true;
+}
+
+void opjit_rt_kernel_keeps(const opjit_kernel *kernel, rt_kept *out)
+{
+    const opjit_kernel_meta *const meta = atomic_load(&kernel->active)->meta;
+    *out = (rt_kept){ .bytes = rt_meta_kept(meta) };
+    out->layout = out->bytes == 0 ? 0 : meta->kept_layout;
 }
 
 const void *opjit_rt_kernel_kept(const opjit_kernel *kernel)

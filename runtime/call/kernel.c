@@ -19,7 +19,7 @@ void opjit_rt_program_destroy(rt_core *core, program *p)
     opjit_rt_debug_unregister(core, p->debug);
     opjit_rt_unmap_code(&p->mapping);
     opjit_rt_release(&core->allocator, p->copy, p->image_size);
-    opjit_rt_release(&core->allocator, p->kept_bytes == 0 ? NULL : p->kept, p->kept_bytes);
+    opjit_rt_program_drop_kept(core, p);
     opjit_kernel_release(p->owner);
     opjit_rt_release(&core->allocator, p, sizeof *p);
 }
@@ -365,7 +365,8 @@ void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint3
 }
 
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared,
-                                  const opjit_executor *executor, opjit_kernel **out, opjit_error *error)
+                                  const opjit_executor *executor, const rt_kept *kept, opjit_kernel **out,
+                                  opjit_error *error)
 {
     program *p = atomic_load(&base->active), *own = NULL;
     opjit_status status = OPJIT_OK;
@@ -373,11 +374,13 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt
 
     *out = NULL;
     TRY(kernel_create(base->core, p, constants, false, &k, error));
+    k->hooks = base->hooks;
+    k->hooks.destroy = NULL;
     if (rt_meta_kept(p->meta) != 0) { /* by each kernel for itself */
         status = opjit_rt_program_borrow(base, &own, error);
         if (status == OPJIT_OK)
             atomic_store(&k->active, own);
-        if (status == OPJIT_OK)
+        if (status == OPJIT_OK && !opjit_rt_program_take(own, kept))
             status = keep(k, own, executor, error);
         if (status != OPJIT_OK) {
             if (own == NULL)
@@ -389,9 +392,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt
     opjit_kernel_retain(base);
     k->base = base;
     k->shared = shared;
-    k->hooks = base->hooks;
     k->pointers = base->pointers;
-    k->hooks.destroy = NULL;
     k->times = base->times;
     *out = k;
     return OPJIT_OK;

@@ -58,11 +58,20 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
 opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error);
 /* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
+/* What stages that run once made for a kernel with the same code and the same constants, in another process say. */
+typedef struct rt_kept {
+    const void *data;      /* NULL: nothing is known; at a multiple of OPJIT_WORKSPACE_ALIGNMENT */
+    uint64_t bytes, layout; /* the metadata's kept_size and kept_layout */
+    void *map;             /* the mapping that it is in, of map_bytes: the kernel's, if it takes data */
+    size_t map_bytes;
+} rt_kept;
 /* A kernel with the code of base and these constants, one pointer per constant buffer.  shared: by constant, what
  * the kernel takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's
- * allocator).  executor: on its threads it makes what it keeps; NULL: on this one.  Retains base. */
+ * allocator).  executor: on its threads it makes what it keeps; NULL: on this one.  kept: what it takes instead of
+ * making it, if that is of its size and layout (opjit_rt_kernel_kept then is kept->data), or NULL.  Retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared,
-                                  const opjit_executor *executor, opjit_kernel **out, opjit_error *error);
+                                  const opjit_executor *executor, const rt_kept *kept, opjit_kernel **out,
+                                  opjit_error *error);
 /* The memory of the index-th constant, NULL in a base that leaves it to the kernels that are bound to it, and in *align
  * what its address is to be a multiple of. */
 void *opjit_rt_kernel_constant(const opjit_kernel *kernel, uint32_t index, uint32_t *align);
@@ -80,6 +89,8 @@ opjit_event opjit_rt_kernel_event(const opjit_kernel *kernel, opjit_event_kind k
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
 /* What the stages that run once made, of the metadata's kept_size; NULL: there are none. */
 const void *opjit_rt_kernel_kept(const opjit_kernel *kernel);
+/* The size and the layout of that in *out, without data. */
+void opjit_rt_kernel_keeps(const opjit_kernel *kernel, rt_kept *out);
 /* Whether its images still pass the check that they passed when they were loaded. */
 bool opjit_rt_kernel_is_whole(const opjit_kernel *kernel);
 

@@ -35,7 +35,9 @@ typedef struct program {
     void *user;
     const rt_custom_plan *customs;    /* NULL: no custom steps */
     void *kept;          /* what stages that run once made; NULL: nothing */
-    size_t kept_bytes;   /* of it, if it is the program's own; 0: an older version's of the same kernel */
+    size_t kept_bytes;   /* of it, if the program allocated it; 0: an older version's of the same kernel, or mapped */
+    void *kept_map;      /* the mapping that it is in, of kept_map_bytes; NULL: none */
+    size_t kept_map_bytes;
     opjit_kernel *owner; /* whose code this is, with a reference (opjit_rt_kernel_adopt); NULL: the program's own */
 } program;
 
@@ -128,6 +130,10 @@ static inline const opjit_kernel *kernel_maker(const opjit_kernel *k)
 /* --- keep.c ------------------------------------------------------------------------------------------------------- */
 /* A program that runs the code of owner's newest version, and keeps nothing yet.  Retains owner. */
 opjit_status opjit_rt_program_borrow(opjit_kernel *owner, program **out, opjit_error *error);
+/* Gives back what is p's own of what it keeps. */
+void opjit_rt_program_drop_kept(rt_core *core, const program *p);
+/* Gives p what they would make, without running them; false: *kept is of another size or layout. */
+bool opjit_rt_program_take(program *p, const rt_kept *kept);
 /* Runs the stages of p that run once, with the constants of k, unless an older version of k has kept the same.
  * executor: on its threads, NULL: on this one. */
 opjit_status opjit_rt_program_keep(const opjit_kernel *k, program *p, const opjit_executor *executor,

@@ -316,7 +316,7 @@ static opjit_status own(opjit_kernel **kernel, opjit_error *error)
     for (uint32_t i = 0; i < count; i++)
         constants[i] = shared->slots[shared->bindings + i].constant;
     opjit_kernel *bound;
-    const opjit_status status = opjit_rt_kernel_bind(shared, constants, NULL, NULL, &bound, error);
+    const opjit_status status = opjit_rt_kernel_bind(shared, constants, NULL, NULL, NULL, &bound, error);
     opjit_rt_release(&shared->core->allocator, constants, room);
     if (status == OPJIT_OK) {
         opjit_kernel_release(shared);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_disk.c - any bytes as a file of the disk cache, a kernel's or a function's: what the check accepts was written
- * for exactly the key in it, and its image is sound; everything else is refused with a reason.  The first byte says
- * whether the checksums of the file and the image are corrected first. */
+/* fuzz_disk.c - any bytes as a file of the disk cache, a kernel's, a function's or a model's: what the check accepts
+ * was written for exactly the key in it, and its image is sound; everything else is refused with a reason.  The first
+ * byte says whether the checksums of the file and the image are corrected first. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void fix_checksums(uint8_t *file, size_t size)
     const rt_hash key = opjit_rt_hash(file + HEADER_BYTES, key_size), fields = opjit_rt_hash(file, CHECKSUM_AT);
     const rt_hash sums[] = { { fields.lo ^ key.hi, fields.hi ^ key.lo },
                              opjit_rt_hash(file + offset, (size_t)image_size) };
-    const rt_hash sum = memcmp(file, "opjitfn", 8) == 0 ? opjit_rt_hash(sums, sizeof sums) : sums[0];
+    const rt_hash sum = memcmp(file, "opjitkc", 8) != 0 ? opjit_rt_hash(sums, sizeof sums) : sums[0];
     memcpy(file + CHECKSUM_AT, &sum.lo, sizeof sum.lo);
     memcpy(file + CHECKSUM_AT + sizeof sum.lo, &sum.hi, sizeof sum.hi);
 }
@@ -62,12 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((data[0] & 1) != 0)
         fix_checksums(file, file_size);
     if (opjit_rt_disk_file_check(file, file_size, NULL, &image, &image_size) == NULL) {
-        const char *const function = opjit_rt_disk_file_function(file);
+        const char *name = NULL;
+        const bool is_kernel = opjit_rt_disk_file_kind(file, &name) == RT_DISK_KERNEL;
         test_require(image >= file && image_size <= file_size && image + image_size == file + file_size,
                      "the image lies outside of the file");
-        test_require(function == NULL || memchr(function, '\0', (size_t)(image - (const uint8_t *)function)) != NULL,
-                     "the file is accepted, its function has no name");
-        test_require(function != NULL ||
+        test_require(is_kernel || memchr(name, '\0', (size_t)(image - (const uint8_t *)name)) != NULL,
+                     "the file is accepted, it has no name");
+        test_require(!is_kernel ||
                          opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
                      "the file is accepted, its image is not");
         test_require(opjit_rt_disk_file_check(file, file_size, &other, &image, &image_size) != NULL,

@@ -9,7 +9,7 @@ folder=$1
 here=$(cd "$(dirname "$0")" && pwd)
 models=$here/../examples/models
 rm -rf "$folder"
-mkdir -p "$folder/image" "$folder/library" "$folder/disk" "$folder/made"
+mkdir -p "$folder/image" "$folder/library" "$folder/disk" "$folder/stored" "$folder/made"
 
 seed() # ENTRY NAME FILE [OFFSET]
 {
@@ -24,6 +24,17 @@ for model in eye causal_mask band_inplace causal_softmax; do # the last one has 
     done
 done
 
+for model in conv gemm; do
+    "$OPJIT" bench "$here/corpus/onnx/$model.onnx" --dim n=2 --quick --quiet --cache-dir "$folder/made/cache" >/dev/null
+done
+
+# header of 40 bytes, the key, zeros up to a multiple of 64, then the content
+content_of() # FILE
+{
+    key=$(od -An -tu4 -j12 -N4 "$1" | tr -d ' ')
+    echo $(((40 + key + 63) / 64 * 64))
+}
+
 n=0
 for file in "$folder/made/cache"/*.opjit; do
     n=$((n + 1))
@@ -31,10 +42,13 @@ for file in "$folder/made/cache"/*.opjit; do
         seed disk "function$n" "$file"
         continue
     fi
+    if [ "$(head -c 7 "$file")" = opjitmd ]; then
+        seed disk "model$n" "$file"
+        seed stored "model$n" "$file" "$(content_of "$file")"
+        continue
+    fi
     seed disk "kernel$n" "$file"
-    # header of 40 bytes, the key, zeros up to a multiple of 64, then the image
-    key=$(od -An -tu4 -j12 -N4 "$file" | tr -d ' ')
-    seed image "kernel$n" "$file" $(((40 + key + 63) / 64 * 64))
+    seed image "kernel$n" "$file" "$(content_of "$file")"
 done
 [ "$n" -gt 0 ] || { echo "no kernel was cached" >&2; exit 1; }
 rm -rf "$folder/made"

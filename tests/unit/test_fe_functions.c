@@ -162,7 +162,7 @@ static bool is_old(const char *path)
 
 static bool see_function(void *user, const rt_disk_entry *entry)
 {
-    ck_assert(entry->is_function && entry->damaged == NULL && entry->level == 0);
+    ck_assert(entry->kind == RT_DISK_FUNCTION && entry->damaged == NULL && entry->level == 0);
     ck_assert_str_eq(entry->name, "function");
     ck_assert_str_eq(entry->target, "");
     ++*(uint32_t *)user;

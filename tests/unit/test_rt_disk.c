@@ -458,8 +458,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, a_stored_image_comes_back);
-    tcase_add_loop_test(tcase, no_mutation_is_served, RT_DISK_KERNEL, RT_DISK_FUNCTION + 1);
-    tcase_add_loop_test(tcase, the_whole_key_counts, RT_DISK_KERNEL, RT_DISK_FUNCTION + 1);
+    tcase_add_loop_test(tcase, no_mutation_is_served, RT_DISK_KERNEL, RT_DISK_MODEL + 1);
+    tcase_add_loop_test(tcase, the_whole_key_counts, RT_DISK_KERNEL, RT_DISK_MODEL + 1);
     tcase_add_test(tcase, the_least_recently_used_go);
     tcase_add_test(tcase, nothing_can_be_written);
     tcase_add_test(tcase, without_memory);

@@ -113,7 +113,7 @@ START_TEST(each_binding_has_its_own)
     ck_assert_int_eq(create(NULL, &unbound, 7, &base), OPJIT_OK);
     ck_assert_int_eq(prepared, 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[i] }, NULL, NULL, &kernels[i], &error),
+        ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[i] }, NULL, NULL, NULL, &kernels[i], &error),
                          OPJIT_OK);
     ck_assert_int_eq(prepared, 2);
     opjit_kernel_release(base);
@@ -145,18 +145,20 @@ START_TEST(made_by_an_executor)
     const opjit_executor executor = { &status, 2, in_turns }, nobody = { &status, 0, in_turns };
     opjit_kernel *base, *kernel;
     ck_assert_int_eq(create(NULL, &unbound, 7, &base), OPJIT_OK);
-    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, NULL, &kernel, &error),
+                         OPJIT_OK);
     ck_assert_int_gt(prepared, 1); /* pieces */
     check_call(kernel, kept_by[0]);
     opjit_kernel_release(kernel);
     prepared = 0;
-    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[1] }, NULL, &nobody, &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[1] }, NULL, &nobody, NULL, &kernel, &error),
+                         OPJIT_OK);
     ck_assert_int_eq(prepared, 1); /* it has no workers: here, in one piece */
     check_call(kernel, kept_by[1]);
     opjit_kernel_release(kernel);
     const int live = atomic_load(&memory.live);
     status = OPJIT_CANCELLED;
-    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, &kernel, &error),
+    ck_assert_int_eq(opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, &executor, NULL, &kernel, &error),
                      OPJIT_CANCELLED);
     ck_assert_int_eq(atomic_load(&memory.live), live);
     opjit_kernel_release(base);
@@ -199,7 +201,8 @@ START_TEST(out_of_memory)
             const int live = atomic_load(&memory.live);
             memory.fail_at = atomic_load(&memory.calls) + fail_at;
             status = way == 0   ? create(kept_by[0], &hooks, 7, &kernel)
-                     : way == 1 ? opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, NULL, &kernel, &error)
+                     : way == 1 ? opjit_rt_kernel_bind(base, (void *[]){ kept_by[0] }, NULL, NULL, NULL,
+                                                       &kernel, &error)
                                 : opjit_rt_kernel_adopt(kernel, better, &error);
             memory.fail_at = 0;
             ck_assert_msg(status == OPJIT_OK || status == OPJIT_OUT_OF_MEMORY, "%s", error.message);

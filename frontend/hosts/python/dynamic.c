@@ -103,7 +103,7 @@ static opjit_status build(void *user, const uint64_t *dims, opjit_graph **out, o
         if (error != NULL)
             *error = (opjit_error){ .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = -1, .message = RAISED };
     } else {
-        *out = b->graph->graph;
+        *out = host_graph_built(b->graph);
     }
     b->thread = PyEval_SaveThread();
     return status == 0 ? OPJIT_OK : OPJIT_INVALID_ARGUMENT;

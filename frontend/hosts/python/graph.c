@@ -22,7 +22,7 @@ host_graph *host_graph_of(PyObject *self)
 static PyObject *handle_of(host_graph *graph, opjit_tensor tensor)
 {
     opjit_error error;
-    if (opjit_graph_status(graph->graph, &error) != OPJIT_OK)
+    if (opjit_graph_status(host_graph_built(graph), &error) != OPJIT_OK)
         return host_raise(graph->state, &error);
     return host_handle(tensor);
 }
@@ -37,7 +37,7 @@ static int declare(host_graph *graph, opjit_tensor tensor, const char *name, boo
     graph->declared = rows;
     row = &rows[graph->declared_count];
     row->is_output = is_output;
-    if (opjit_graph_get_type(graph->graph, tensor, &row->type) != OPJIT_OK)
+    if (opjit_graph_get_type(host_graph_built(graph), tensor, &row->type) != OPJIT_OK)
         return 0; /* the graph has failed, and that will be said */
     row->name = name != NULL ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
     if (row->name == NULL || (row->name != Py_None && PyUnicode_AsUTF8AndSize(row->name, NULL) == NULL)) {
@@ -119,7 +119,7 @@ static PyObject *graph_input(PyObject *self, PyObject *args)
     if (graph == NULL || !PyArg_ParseTuple(args, "OOz", &shape, &dtype, &name) || host_type_of(dtype, &type) != 0 ||
         host_sizes(shape, sizes, &rank) != 0)
         return NULL;
-    tensor = opjit_graph_input(graph->graph, name, type, rank, sizes);
+    tensor = opjit_graph_input(host_graph_built(graph), name, type, rank, sizes);
     if (declare(graph, tensor, name, false) != 0)
         return NULL;
     return host_graph_keep(graph, "input", args, handle_of(graph, tensor));
@@ -140,8 +140,8 @@ static PyObject *graph_constant(PyObject *self, PyObject *args)
         return NULL;
     if (PyList_Append(graph->held, data) != 0)
         return NULL;
-    tensor = opjit_graph_constant(graph->graph, type, rank, sizes, PyBytes_AsString(data), (uint64_t)PyBytes_Size(data),
-                                  OPJIT_GRAPH_BORROW);
+    tensor = opjit_graph_constant(host_graph_built(graph), type, rank, sizes, PyBytes_AsString(data),
+                                  (uint64_t)PyBytes_Size(data), OPJIT_GRAPH_BORROW);
     return host_graph_keep(graph, "constant", args, handle_of(graph, tensor));
 }
 
@@ -153,7 +153,8 @@ static PyObject *graph_scalar(PyObject *self, PyObject *args)
     double value;
     if (graph == NULL || !PyArg_ParseTuple(args, "Od", &dtype, &value) || host_type_of(dtype, &type) != 0)
         return NULL;
-    return host_graph_keep(graph, "scalar", args, handle_of(graph, opjit_graph_scalar(graph->graph, type, value)));
+    return host_graph_keep(graph, "scalar", args,
+                           handle_of(graph, opjit_graph_scalar(host_graph_built(graph), type, value)));
 }
 
 static PyObject *graph_output(PyObject *self, PyObject *args)
@@ -163,7 +164,7 @@ static PyObject *graph_output(PyObject *self, PyObject *args)
     const char *name;
     if (graph == NULL || !PyArg_ParseTuple(args, "Kz", &handle, &name))
         return NULL;
-    (void)opjit_graph_output(graph->graph, name, host_tensor_of(handle));
+    (void)opjit_graph_output(host_graph_built(graph), name, host_tensor_of(handle));
     if (declare(graph, host_tensor_of(handle), name, true) != 0)
         return NULL;
     return host_graph_keep(graph, "output", args, handle_of(graph, host_tensor_of(handle)));
@@ -179,8 +180,8 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
     opjit_error error;
     if (graph == NULL || !PyArg_ParseTuple(args, "K", &handle))
         return NULL;
-    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) != OPJIT_OK) {
-        (void)opjit_graph_status(graph->graph, &error);
+    if (opjit_graph_get_type(host_graph_built(graph), host_tensor_of(handle), &type) != OPJIT_OK) {
+        (void)opjit_graph_status(host_graph_built(graph), &error);
         return host_raise(graph->state, &error);
     }
     for (uint32_t d = 0; d < 8; d++)
@@ -228,7 +229,7 @@ static PyObject *view(PyObject *self, PyObject *args, const char *method, view_f
         host_sizes(sequence, numbers, &count) != 0)
         return NULL;
     return host_graph_keep(graph, method, args,
-                           handle_of(graph, function(graph->graph, host_tensor_of(handle), count, numbers)));
+                           handle_of(graph, function(host_graph_built(graph), host_tensor_of(handle), count, numbers)));
 }
 
 static opjit_tensor transpose(opjit_graph *graph, opjit_tensor tensor, uint32_t rank, const uint32_t *axes)
@@ -255,7 +256,7 @@ static PyObject *graph_transpose(PyObject *self, PyObject *args)
     PyObject *axes;
     if (graph == NULL || !PyArg_ParseTuple(args, "KO", &handle, &axes))
         return NULL;
-    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) == OPJIT_OK &&
+    if (opjit_graph_get_type(host_graph_built(graph), host_tensor_of(handle), &type) == OPJIT_OK &&
         PySequence_Size(axes) != (Py_ssize_t)type.rank)
         return PyErr_Format(PyExc_ValueError, "axes: %u numbers are needed", type.rank), NULL;
     return view(self, args, "transpose", transpose);
@@ -272,7 +273,7 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
     if (graph == NULL || !PyArg_ParseTuple(args, "KOOO", &handle, &first, &counts, &steps) ||
         host_sizes(first, offsets, &rank) != 0 || host_sizes(counts, sizes, &count) != 0)
         return NULL;
-    if (opjit_graph_get_type(graph->graph, host_tensor_of(handle), &type) == OPJIT_OK &&
+    if (opjit_graph_get_type(host_graph_built(graph), host_tensor_of(handle), &type) == OPJIT_OK &&
         (type.rank != rank || type.rank != count || PySequence_Size(steps) != (Py_ssize_t)rank))
         return PyErr_Format(PyExc_ValueError, "three times %u numbers are needed", type.rank), NULL;
     for (uint32_t d = 0; d < rank; d++) {
@@ -284,7 +285,7 @@ static PyObject *graph_slice(PyObject *self, PyObject *args)
     }
     return host_graph_keep(
         graph, "slice", args,
-        handle_of(graph, opjit_graph_slice(graph->graph, host_tensor_of(handle), offsets, sizes, strides)));
+        handle_of(graph, opjit_graph_slice(host_graph_built(graph), host_tensor_of(handle), offsets, sizes, strides)));
 }
 
 /* --- compiling ---------------------------------------------------------------------------------------------------- */
@@ -326,8 +327,10 @@ static PyObject *graph_compile(PyObject *self, PyObject *args)
     options.executor = executor;
     graph->busy = true;
     Py_BEGIN_ALLOW_THREADS status =
-        image != NULL ? opjit_graph_load(graph->graph, &options, image, (uint64_t)bytes, &kernel, &error)
-                      : opjit_graph_compile(graph->graph, &options, &kernel, &error);
+        image != NULL
+            ? opjit_graph_load(host_graph_built(graph), &options, image, (uint64_t)bytes, &kernel, &error)
+        : graph->graph == NULL ? opjit_model_compile(graph->model, &options, &kernel, &error)
+                               : opjit_graph_compile(graph->graph, &options, &kernel, &error);
     Py_END_ALLOW_THREADS graph->busy = false;
     if (status != OPJIT_OK)
         return host_raise(graph->state, &error);
@@ -358,7 +361,7 @@ static PyObject *graph_explain(PyObject *self, PyObject *args)
     stages = PyList_New(0);
     if (stages == NULL)
         return NULL;
-    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK ||
+    if (opjit_graph_get_desc(host_graph_built(graph), &desc, &error) != OPJIT_OK ||
         opjit_graph_explain(host_context(graph->state), desc, &options, add_stage, stages, &error) != OPJIT_OK)
         host_raise(graph->state, &error);
     if (PyErr_Occurred()) {
@@ -406,7 +409,7 @@ static PyObject *graph_nodes(PyObject *self, PyObject *unused)
     (void)unused;
     if (graph == NULL)
         return NULL;
-    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK)
+    if (opjit_graph_get_desc(host_graph_built(graph), &desc, &error) != OPJIT_OK)
         return host_raise(graph->state, &error);
     nodes = nodes_of(desc);
     if (nodes == NULL)
@@ -451,7 +454,7 @@ static PyObject *graph_artifact(PyObject *self, PyObject *args)
         i++;
     if (i == sizeof kinds / sizeof *kinds)
         return PyErr_Format(PyExc_ValueError, "there is no output \"%s\"", kind), NULL;
-    if (opjit_graph_get_desc(graph->graph, &desc, &error) != OPJIT_OK ||
+    if (opjit_graph_get_desc(host_graph_built(graph), &desc, &error) != OPJIT_OK ||
         opjit_artifact_create(host_context(graph->state), NULL, &artifact, &error) != OPJIT_OK ||
         opjit_artifact_add_graph(artifact, desc, &options, &error) != OPJIT_OK ||
         opjit_artifact_get(artifact, 0, kinds[i].kind, &data, &bytes, &error) != OPJIT_OK)

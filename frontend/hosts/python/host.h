@@ -50,7 +50,7 @@ typedef struct host_declared {
 /* A graph that is being built, or a model, which has one. */
 typedef struct host_graph {
     PyObject_HEAD host_state *state; /* the type's */
-    opjit_graph *graph;              /* NULL: it was not made */
+    opjit_graph *graph;              /* NULL: it was not made, or nobody asked the model for it (host_graph_built) */
     opjit_model *model;              /* whose graph it is; NULL: none */
     bool has_values;                 /* some of the model's inputs were given for good */
     PyObject *held;                  /* what the model or the graph borrows */
@@ -131,6 +131,9 @@ PyObject *host_numbers(uint32_t count, const int64_t *numbers);
 
 /* The graph, or NULL and an exception while it is compiled on another thread. */
 host_graph *host_graph_of(PyObject *self);
+/* What is built; of a model the graph, which it is asked for at the first time: until then it may be out of a cache,
+ * and compiled without one. */
+opjit_graph *host_graph_built(host_graph *graph);
 /* Tensors are numbers in Python. */
 static inline opjit_tensor host_tensor_of(unsigned long long handle)
 {

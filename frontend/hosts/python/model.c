@@ -124,6 +124,13 @@ static int read_model(host_graph *graph, PyObject *source, const opjit_model_opt
     return status == OPJIT_OK && *out_source != NULL ? 0 : -1;
 }
 
+opjit_graph *host_graph_built(host_graph *graph)
+{
+    if (graph->graph == NULL && graph->model != NULL)
+        graph->graph = opjit_model_graph(graph->model);
+    return graph->graph;
+}
+
 int host_graph_open(host_graph *graph, PyObject *args)
 {
     model_args *const m = PyMem_Calloc(1, sizeof *m);
@@ -139,7 +146,6 @@ int host_graph_open(host_graph *graph, PyObject *args)
         read_dims(m, dims) == 0 && read_model_inputs(m, shapes, values, graph->held) == 0 &&
         (folder == Py_None || path_of(folder, &path, &m->options.folder) == 0))
         status = read_model(graph, source, &m->options, &kept);
-    graph->graph = opjit_model_graph(graph->model);
     if (status == 0) {
         graph->has_values = PyDict_Size(values) > 0;
         PyObject *const step = Py_BuildValue("OOOOO", kept, dims, shapes, values, folder);

@@ -352,8 +352,8 @@ static PyObject *add(host_graph *graph, PyObject *keep, const char *type, PyObje
     node.output_count = (uint32_t)output_count;
     node.output_types = types;
     node.name = name;
-    if (opjit_graph_add_node(graph->graph, &node, results) != OPJIT_OK) {
-        (void)opjit_graph_status(graph->graph, &error);
+    if (opjit_graph_add_node(host_graph_built(graph), &node, results) != OPJIT_OK) {
+        (void)opjit_graph_status(host_graph_built(graph), &error);
         return host_raise(graph->state, &error);
     }
     tuple = PyTuple_New(output_count);

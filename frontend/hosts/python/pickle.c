@@ -78,7 +78,7 @@ PyObject *host_graph_steps(PyObject *self, PyObject *unused)
     host_graph *const graph = (host_graph *)(void *)self;
     opjit_error error;
     (void)unused;
-    if (opjit_graph_status(graph->graph, &error) != OPJIT_OK)
+    if (graph->graph != NULL && opjit_graph_status(graph->graph, &error) != OPJIT_OK)
         return host_raise(graph->state, &error);
     return graph->steps != NULL ? PyList_AsTuple(graph->steps) : PyTuple_New(0);
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dynamic.c - opjit/model.h: kernels for many sizes, out of readings of the model for some of them. */
+#include "frontend/onnx/model.h"
+
+opjit_status opjit_model_get_dim(const opjit_model *model, const char *name, uint64_t *out_size, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (out_size != NULL)
+        *out_size = 0;
+    if (model == NULL || name == NULL || out_size == NULL)
+        return opjit_rt_refuse_null(error, model == NULL ? "model" : name == NULL ? "name" : "out_size");
+    for (uint32_t i = 0; i < model->input_count; i++)
+        for (uint32_t d = 0; d < model->inputs[i].rank; d++)
+            if (wire_is(model->inputs[i].record->dims[d].name, name)) {
+                *out_size = model->inputs[i].dims[d];
+                return OPJIT_OK;
+            }
+    return opjit_onnx_check_dim(&(onnx_graph){ .input_count = 0 }, name, error);
+}
+
+typedef struct reader {
+    const opjit_model *model;
+    const opjit_dim *dims;
+    uint32_t dim_count;
+    opjit_model *sample; /* the last one */
+} reader;
+
+/* An opjit_build_fn: the model with these sizes. */
+static opjit_status read_sample(void *user, const uint64_t *sizes, opjit_graph **out_graph, opjit_error *error)
+{
+    reader *const r = user;
+    const onnx_sizes sample = { r->dims, sizes, r->dim_count };
+    opjit_model_close(r->sample);
+    TRY(opjit_onnx_read_apart(r->model, &sample, &r->sample, error));
+    *out_graph = r->sample->graph;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims, uint32_t dim_count,
+                                         const opjit_compile_options *options, opjit_kernel **out_kernel,
+                                         opjit_error *error)
+{
+    opjit_compile_options own = OPJIT_COMPILE_OPTIONS_INIT;
+    reader r = { model, dims, dim_count, NULL };
+    opjit_model *whole;
+    opjit_rt_error_clear(error);
+    if (out_kernel != NULL)
+        *out_kernel = NULL;
+    if (model == NULL || dims == NULL)
+        return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
+    TRY(opjit_onnx_whole(model, &whole, error));
+    for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
+        TRY(opjit_onnx_check_dim(whole->records.graph, dims[i].name, error));
+    TRY(opjit_onnx_borrowing(options, &own, error));
+    const opjit_status status =
+        opjit_graph_compile_dynamic(model->context, dims, dim_count, read_sample, &r, &own, out_kernel, error);
+    if (r.sample != NULL) { /* its weights are the kernel's */
+        r.sample->samples = model->samples;
+        model->samples = r.sample;
+    }
+    return status;
+}
+
+/* An opjit_describe_fn: the same as a description. */
+static opjit_status describe_sample(void *user, const uint64_t *sizes, const DML_GRAPH_DESC **out, opjit_error *error)
+{
+    opjit_graph *graph = NULL;
+
+    TRY(read_sample(user, sizes, &graph, error));
+    return opjit_graph_get_desc(graph, out, error);
+}
+
+opjit_status opjit_model_add_dynamic(opjit_model *model, opjit_artifact *artifact, const opjit_dim *dims,
+                                     uint32_t dim_count, const opjit_compile_options *options, opjit_error *error)
+{
+    reader r = { model, dims, dim_count, NULL };
+    opjit_model *whole;
+    opjit_rt_error_clear(error);
+    if (model == NULL || dims == NULL)
+        return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
+    TRY(opjit_onnx_whole(model, &whole, error));
+    for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
+        TRY(opjit_onnx_check_dim(whole->records.graph, dims[i].name, error));
+    const opjit_status status =
+        opjit_artifact_add_dynamic(artifact, dims, dim_count, describe_sample, &r, options, error);
+    opjit_model_close(r.sample); /* what is added was copied */
+    return status;
+}
