@@ -53,6 +53,8 @@ typedef struct cg_info {
     uint32_t guards;        /* how deeply selects around such loads are nested */
     uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
     bool seen;
+    bool noted;   /* note_chosen has been there */
+    bool chosen;  /* in a kernel for many sizes: occurs under a select */
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads;   /* depends on memory or an accumulator */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */

@@ -33,10 +33,26 @@ static void note_written(planner *p, uint32_t tensor)
         p->written_high = true;
 }
 
+/* Tensors of a kernel for many sizes are described with the largest ones, and a loop that goes past the end of a smaller
+ * one may stay inside of that: a load under a select is in bounds because of the select. */
+static void note_chosen(planner *p, ir_ref node, bool chosen, uint32_t depth)
+{
+    const ir_node *n = ir_at(p->f->ir, node);
+    cg_info *info = &p->f->info[node];
+    if (depth == 0 || (info->noted && (info->chosen || !chosen)))
+        return;
+    info->noted = true;
+    info->chosen = chosen;
+    for (uint32_t i = 0; i < n->count; i++)
+        note_chosen(p, ir_operand(p->f->ir, node, i), chosen || (n->op == IR_SELECT && i > 0), depth - 1);
+}
+
 static void note_stores(planner *p, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(p->f->ir, s)->next) {
         const ir_node *n = ir_at(p->f->ir, s);
+        for (uint32_t i = 0; i < n->count && p->f->ir->first_dim != 0; i++)
+            note_chosen(p, ir_operand(p->f->ir, s, i), false, CG_MAX_DEPTH);
         if (n->op == IR_STORE)
             note_written(p, n->ref);
         if (n->op == IR_FOR)
@@ -95,7 +111,7 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     } else if (n->op == IR_LOAD) {
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
-        info->outside = !has_address(p->f->ir, node);
+        info->outside = info->chosen || !has_address(p->f->ir, node);
         info->guarded |= info->outside;
     }
 }

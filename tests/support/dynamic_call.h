@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dynamic_call.h - calls of kernels with dynamic dimensions, or of one size: memory for all bindings with guard bytes
- * around it, the call, and whether another kernel gave the same bytes. */
+ * around it, of inputs before it and an inaccessible page behind; the call, and whether another kernel gave the same
+ * bytes. */
 #ifndef OPJIT_TESTS_SUPPORT_DYNAMIC_CALL_H
 #define OPJIT_TESTS_SUPPORT_DYNAMIC_CALL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <opjit/dynamic.h>
@@ -12,7 +14,9 @@
 enum { DYNAMIC_BINDINGS = 8, DYNAMIC_GUARD = 64 };
 
 typedef struct dynamic_memory {
-    uint8_t *data[DYNAMIC_BINDINGS]; /* DYNAMIC_GUARD bytes before and after each binding's */
+    uint8_t *data[DYNAMIC_BINDINGS]; /* DYNAMIC_GUARD bytes before each binding's, and after those of outputs */
+    void *mapped[DYNAMIC_BINDINGS];  /* what they lie in */
+    size_t sizes[DYNAMIC_BINDINGS];
     opjit_binding bindings[DYNAMIC_BINDINGS];
     uint32_t count, inputs;
 } dynamic_memory;

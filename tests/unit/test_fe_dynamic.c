@@ -58,6 +58,12 @@ static void greatest(opjit_graph *g, uint32_t n, uint32_t m)
     (void)m;
     opjit_graph_output(g, "y", opjit_graph_top_k(g, INPUT("x", n, 400), 1, 50, NULL));
 }
+static void maximum(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const uint32_t axes[] = { 0, 1 };
+    opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", n, 33), DML_REDUCE_FUNCTION_MAX, 2, axes));
+}
 static void triangle(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -194,6 +200,7 @@ static const subject subjects[] = {
     { "across", across, 1, 500, 200 },
     { "running", running, 1, 900, 300 },
     { "greatest", greatest, 1, 64, 8 },
+    { "maximum", maximum, 1, 64, 64 },
 };
 
 typedef struct description {
