@@ -76,8 +76,8 @@ opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error 
     const opjit_status status = opjit_ir_define(&value, &c->definition, error);
     opjit_ir_free(&value);
     c->shape = opjit_ir_hash(opjit_ir_shape(&c->f), c->definition.shape);
-    for (size_t i = 0; i < c->definition.lengths.size; i++)
-        c->shape = opjit_ir_hash(c->shape, c->definition.lengths.data[i]);
+    for (size_t i = 0; i < c->definition.orders.size; i++)
+        c->shape = opjit_ir_hash(c->shape, c->definition.orders.data[i]);
     return status;
 }
 

@@ -91,8 +91,10 @@ static void put_statement(speller *s, ir_ref r)
         const ir_ref length = ir_operand(s->f, r, n->count - 1u);
         const int64_t most =
             ir_is_index_const(s->f, length) ? ir_index_value(s->f, length) : (int64_t)t->sizes[t->rank - 1];
-        const uint8_t is_long = most > (n->kind == IR_DOT && n->block > 0 ? n->block : IR_REDUCE_BLOCK);
-        opjit_rt_bytes_append(&s->out->lengths, &is_long, 1);
+        const bool is_long = most > (n->kind == IR_DOT && n->block > 0 ? n->block : IR_REDUCE_BLOCK);
+        const bool ordered = most > 1 && (n->kind == IR_SUM || n->kind == IR_PROD); /* of up to 32 lanes */
+        const uint8_t order = (uint8_t)((ordered ? 2 * ((uint32_t)n->imm + 1) : 0) + is_long);
+        opjit_rt_bytes_append(&s->out->orders, &order, 1);
         work = most > 1 ? (uint64_t)most : 1;
     }
     for (uint32_t d = 0; d < t->rank && work <= MOST_WORK; d++)
@@ -106,7 +108,7 @@ opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *
 
     *out = (ir_definition){ .shape = opjit_ir_hash(f->tensor_count, f->param_count) };
     opjit_rt_bytes_init(&out->numbers, f->arena.allocator);
-    opjit_rt_bytes_init(&out->lengths, f->arena.allocator);
+    opjit_rt_bytes_init(&out->orders, f->arena.allocator);
     s.stack = opjit_rt_allocate(f->arena.allocator, STEPS * sizeof *s.stack, _Alignof(ir_ref));
     if (s.stack == NULL)
         return opjit_rt_no_memory(error);
@@ -115,13 +117,13 @@ opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *
     for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)
         put_statement(&s, r);
     opjit_rt_release(f->arena.allocator, s.stack, STEPS * sizeof *s.stack);
-    return out->numbers.failed || out->lengths.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    return out->numbers.failed || out->orders.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
 void opjit_ir_definition_free(ir_definition *d)
 {
     opjit_rt_bytes_free(&d->numbers);
-    opjit_rt_bytes_free(&d->lengths);
+    opjit_rt_bytes_free(&d->orders);
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
@@ -133,12 +135,15 @@ static int64_t number_of(const ir_definition *d, size_t k)
     return x;
 }
 
-/* Whether sums have the order that the samples' have: these may be of several blocks where there is one. */
+/* Whether sums have the order that the samples' have: these may be of several blocks where there is one.  Sums of one
+ * term have any. */
 static bool same_order(const ir_definition *sample, const ir_definition *own)
 {
-    for (size_t i = 0; i < own->lengths.size; i++)
-        if (own->lengths.data[i] > sample->lengths.data[i])
+    for (size_t i = 0; i < own->orders.size && own->orders.size == sample->orders.size; i++) {
+        const uint8_t theirs = sample->orders.data[i], mine = own->orders.data[i];
+        if (mine % 2 > theirs % 2 || (mine > 1 && theirs > 1 && mine / 2 != theirs / 2))
             return false;
+    }
     return true;
 }
 
@@ -148,7 +153,7 @@ static bool follows(const ir_samples *samples, const ir_definition *const *defin
     const size_t count = own->numbers.size / sizeof(int64_t);
 
     if (own->shape != definitions[0]->shape || own->numbers.size != definitions[0]->numbers.size ||
-        own->lengths.size != definitions[0]->lengths.size || !same_order(definitions[0], own))
+        own->orders.size != definitions[0]->orders.size || !same_order(definitions[0], own))
         return false;
     for (size_t k = 0; k < count; k++) {
         int64_t series[IR_SAMPLES], value;
@@ -309,7 +314,7 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
     const bool same = status == OPJIT_OK && follows(samples, definitions, values, &own);
 
     *out_same = same && same_loops;
-    if (status == OPJIT_OK && !*out_same) {
+    if (status == OPJIT_OK && !*out_same && same_order(definitions[0], &own)) {
         if (own.work <= most_work && bytes_of(value) < MOST_BYTES)
             status = compare(g, values, value, out_same, error);
         else /* a coordinate of one value is known: the definition is shorter, and otherwise the same */

@@ -64,6 +64,12 @@ static void maximum(opjit_graph *g, uint32_t n, uint32_t m)
     const uint32_t axes[] = { 0, 1 };
     opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", n, 33), DML_REDUCE_FUNCTION_MAX, 2, axes));
 }
+static void sums_across(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const uint32_t axis = 1;
+    opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", 3, 40, n), DML_REDUCE_FUNCTION_SUM, 1, &axis));
+}
 static void triangle(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -201,6 +207,7 @@ static const subject subjects[] = {
     { "running", running, 1, 900, 300 },
     { "greatest", greatest, 1, 64, 8 },
     { "maximum", maximum, 1, 64, 64 },
+    { "sums across", sums_across, 1, 64, 16 },
 };
 
 typedef struct description {
