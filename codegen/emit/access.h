@@ -28,6 +28,8 @@ LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor); /* of element 0
 /* Elements from one value of the variable to the next; false: not affine. */
 bool opjit_cg_growth(const cg_func *f, const cg_access *a, ir_ref var, int64_t *out);
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a); /* address of lane 0 */
+/* The address that is remembered for node, a load like `a` or a choice between such loads, plus what the loop adds. */
+LLVMValueRef opjit_cg_moved_pointer(cg_func *f, const cg_access *a, ir_ref node);
 /* Element offset of lane 0, in i64; lane0: that of the vectorised variable in the copy. */
 LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0);
 /* Known, in bytes, of lane 0, at most a cache line. */
@@ -54,5 +56,12 @@ LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef po
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most);
 /* Elements that alternate between a few rows, starting with the first row in lane 0; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a);
+
+/* Tensors that were joined (memory.c): a select whose condition is the same in all vectors of the loop, and whose arms
+ * are loads of elements side by side or such selects, is one load.  Its address is chosen before the loop, if it can
+ * be. */
+void opjit_cg_hoist_joined(cg_func *f, ir_ref node, uint32_t loop);
+/* The select's value; NULL: no address was chosen, or the load can't be masked. */
+LLVMValueRef opjit_cg_load_joined(cg_func *f, ir_ref node);
 
 #endif

@@ -175,18 +175,19 @@ static cg_loop *loop_of_pointer(cg_func *f, ir_ref node)
     return &f->loops[i];
 }
 
-/* The address of what is at p when the loop's variable is 0. */
-static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p, cg_loop *loop)
+LLVMValueRef opjit_cg_moved_pointer(cg_func *f, const cg_access *a, ir_ref node)
 {
+    LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, node);
+    cg_loop *const loop = loop_of_pointer(f, node);
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     int64_t grow = 0;
     opjit_cg_growth(f, a, loop->var, &grow);
-    if (!opjit_cg_recall(f, CG_PLACE, a->node)) {
+    if (!opjit_cg_recall(f, CG_PLACE, node)) {
         LLVMValueRef by = opjit_cg_times(f, opjit_cg_variable(f, loop), grow);
-        opjit_cg_remember_address(f, CG_PLACE, a->node, f->piece->place_scope,
+        opjit_cg_remember_address(f, CG_PLACE, node, f->piece->place_scope,
                                   by ? opjit_cg_offset(f, element, p, by) : p);
     }
-    p = opjit_cg_address(f, CG_PLACE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
+    p = opjit_cg_address(f, CG_PLACE, node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
     if (!f->piece->block.on)
         return p;
     opjit_cg_growth(f, a, f->loops[f->piece->block.loop].var, &grow);
@@ -197,11 +198,10 @@ static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p
 /* The address of lane 0: a pointer made before a loop, plus what the loop adds; or all of it. */
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a)
 {
-    LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
     const cg_loop *vec = &f->loops[f->piece->vec];
     int64_t grow = 0;
-    if (p)
-        return moved_pointer(f, a, p, loop_of_pointer(f, a->node));
+    if (opjit_cg_recall(f, CG_POINTER, a->node))
+        return opjit_cg_moved_pointer(f, a, a->node);
     if (f->piece->lanes > 1)
         opjit_cg_growth(f, a, vec->var, &grow);
     return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_base_pointer(f, a->tensor),

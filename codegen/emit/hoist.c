@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hoist.c - emits what does not change in a loop before it. */
-#include "codegen/cg.h"
+#include "codegen/emit/access.h"
 
 static bool is_leaf(const ir_node *n)
 {
@@ -43,6 +43,8 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
         hoist_expr(f, ir_operand(f->ir, node, i), loop, lanes, varies);
     if (n->op == IR_LOAD)
         opjit_cg_hoist_pointer(f, node, loop);
+    if (n->op == IR_SELECT && varies && is_outside(&f->info[ir_operand(f->ir, node, 0)], outside))
+        opjit_cg_hoist_joined(f, node, loop);
     if (n->op == IR_ELEM && varies)
         opjit_cg_hoist_start(f, node, loop, lanes);
 }

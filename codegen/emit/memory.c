@@ -163,7 +163,7 @@ static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
     opjit_cg_prefetch(f, opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH)), false, 3);
 }
 
-/* --- loads and stores --------------------------------------------------------------------------------------------- */
+/* --- loads -------------------------------------------------------------------------------------------------------- */
 
 /* All lanes read the same element. */
 static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
@@ -177,8 +177,8 @@ static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
         a->bits / 8);
 }
 
-/* Lane 0's address, or that of as many zeros where no lane is evaluated: then nothing has to be masked. */
-static LLVMValueRef sure_pointer(cg_func *f, const cg_access *a, int64_t step)
+/* Lane 0's address p, or that of as many zeros where no lane is evaluated: then nothing has to be masked. */
+static LLVMValueRef sure_pointer(cg_func *f, const cg_access *a, int64_t step, LLVMValueRef p)
 {
     char name[24];
     const unsigned bytes = f->piece->lanes * (unsigned)step * a->bits / 8;
@@ -186,7 +186,7 @@ static LLVMValueRef sure_pointer(cg_func *f, const cg_access *a, int64_t step)
     LLVMValueRef zeros = LLVMGetNamedGlobal(f->module, name);
     if (!zeros)
         zeros = opjit_cg_constant_data(f, name, LLVMConstNull(LLVMArrayType2(f->type.i8, bytes)));
-    return LLVMBuildSelect(f->b, f->piece->sure, opjit_cg_lane0(f, a), zeros, "");
+    return LLVMBuildSelect(f->b, f->piece->sure, p, zeros, "");
 }
 
 /* Floats stay floats, because most are computed with, and moves don't change them. */
@@ -199,6 +199,29 @@ static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, u
     LLVMValueRef v = LLVMBuildLoad2(f->b, vector, pointer, "");
     LLVMSetAlignment(v, align);
     return v;
+}
+
+static bool can_mask(const cg_func *f, const cg_access *a)
+{
+    return f->cpu->masked && f->cpu->masked(f->target, a->bits);
+}
+
+/* Every step-th element from p on, some lanes of which are not evaluated; NULL: these are no vectors here. */
+static LLVMValueRef load_some(cg_func *f, ir_ref node, const cg_access *a, int64_t step, LLVMValueRef p, uint32_t align)
+{
+    const bool sure = f->piece->sure != NULL, tail = f->piece->tail;
+    if (sure && !tail && !f->cpu->grid) {
+        p = sure_pointer(f, a, step, p);
+        return step == 1 ? load_vector(f, node, p, align)
+                         : opjit_cg_load_picked(f, a, (uint32_t)step, p, f->piece->lanes);
+    }
+    if (can_mask(f, a) && tail && (sure || opjit_cg_is_rest(f))) {
+        const uint32_t most = f->piece->first;
+        p = sure ? sure_pointer(f, a, step, p) : p;
+        return step == 1 ? opjit_cg_load_first(f, a, p, f->piece->lanes, most)
+                         : opjit_cg_load_picked(f, a, (uint32_t)step, p, most);
+    }
+    return step == 1 && can_mask(f, a) ? masked_load(f, a, p, opjit_cg_narrow(f, f->piece->mask)) : NULL;
 }
 
 static LLVMValueRef load(cg_func *f, ir_ref node)
@@ -219,21 +242,11 @@ static LLVMValueRef load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, opjit_cg_alignment(f, &a));
     }
-    const bool can_mask = f->cpu->masked && f->cpu->masked(f->target, a.bits);
-    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && f->piece->sure && !f->piece->tail && !f->cpu->grid) {
-        LLVMValueRef p = sure_pointer(f, &a, step);
-        return step == 1 ? load_vector(f, node, p, opjit_cg_alignment(f, &a))
-                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p, f->piece->lanes);
+    if (affine && step >= 1 && step <= CG_MOST_STEP && masked) {
+        LLVMValueRef v = load_some(f, node, &a, step, opjit_cg_lane0(f, &a), opjit_cg_alignment(f, &a));
+        if (v)
+            return v;
     }
-    if (affine && step >= 1 && step <= CG_MOST_STEP && masked && can_mask && f->piece->tail &&
-        (f->piece->sure || opjit_cg_is_rest(f))) {
-        LLVMValueRef p = f->piece->sure ? sure_pointer(f, &a, step) : opjit_cg_lane0(f, &a);
-        const uint32_t most = f->piece->first;
-        return step == 1 ? opjit_cg_load_first(f, &a, p, f->piece->lanes, most)
-                         : opjit_cg_load_picked(f, &a, (uint32_t)step, p, most);
-    }
-    if (affine && step == 1 && can_mask)
-        return masked_load(f, &a, opjit_cg_lane0(f, &a), opjit_cg_narrow(f, f->piece->mask));
     LLVMValueRef some = affine && masked ? gather_where(f, &a, step) : NULL;
     if (some)
         return some;
@@ -249,18 +262,75 @@ static LLVMValueRef load(cg_func *f, ir_ref node)
 
 /* Under a condition, too, what needs no guard is loaded for all iterations: the value is remembered beyond the
  * condition's arm. */
-LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
+static LLVMValueRef load_beyond_arm(cg_func *f, ir_ref node, LLVMValueRef (*load_it)(cg_func *f, ir_ref node))
 {
     if (!f->piece->tail || f->info[node].guarded)
-        return load(f, node);
+        return load_it(f, node);
     cg_piece own;
     cg_piece_begin(f, &own);
     f->piece->mask = f->piece->iterations;
     f->piece->sure = NULL;
-    LLVMValueRef v = load(f, node);
+    LLVMValueRef v = load_it(f, node);
     cg_piece_end(f);
     return v;
 }
+
+LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
+{
+    return load_beyond_arm(f, node, load);
+}
+
+/* --- joined tensors ----------------------------------------------------------------------------------------------- */
+
+/* Of the loads that a choice is between, one of those with the least alignment. */
+static cg_access least_aligned(const cg_func *f, ir_ref node)
+{
+    if (ir_at(f->ir, node)->op == IR_LOAD)
+        return opjit_cg_access_of(f, node);
+    const cg_access a = least_aligned(f, ir_operand(f->ir, node, 1)), b = least_aligned(f, ir_operand(f->ir, node, 2));
+    return opjit_cg_element_alignment(f, &b) < opjit_cg_element_alignment(f, &a) ? b : a;
+}
+
+/* Whether the arm is a load of elements side by side, or a choice between such loads. */
+static bool is_row(cg_func *f, ir_ref arm, uint32_t loop)
+{
+    const ir_op op = (ir_op)ir_at(f->ir, arm)->op;
+    int64_t grow = 0;
+    if ((op != IR_LOAD && op != IR_SELECT) || !opjit_cg_recall(f, CG_POINTER, arm))
+        return false;
+    const cg_access a = opjit_cg_access_of(f, arm);
+    return op == IR_SELECT || (opjit_cg_growth(f, &a, f->loops[loop].var, &grow) && grow == 1);
+}
+
+void opjit_cg_hoist_joined(cg_func *f, ir_ref node, uint32_t loop)
+{
+    const ir_ref yes = ir_operand(f->ir, node, 1), no = ir_operand(f->ir, node, 2);
+    if (f->cpu->grid || f->piece->block.on || f->loops[loop].step != 1 || !is_row(f, yes, loop) ||
+        !is_row(f, no, loop))
+        return;
+    LLVMValueRef c = opjit_cg_narrow(f, opjit_cg_emit(f, ir_operand(f->ir, node, 0)));
+    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1,
+                      LLVMBuildSelect(f->b, c, opjit_cg_recall(f, CG_POINTER, yes),
+                                      opjit_cg_recall(f, CG_POINTER, no), ""));
+}
+
+static LLVMValueRef load_chosen(cg_func *f, ir_ref node)
+{
+    const cg_access a = least_aligned(f, node);
+    const bool masked = f->piece->mask && (f->info[node].guarded || f->piece->tail);
+    if (masked && !can_mask(f, &a) && (!f->piece->sure || f->piece->tail))
+        return NULL;
+    LLVMValueRef p = opjit_cg_moved_pointer(f, &a, node);
+    const uint32_t align = opjit_cg_element_alignment(f, &a);
+    return masked ? load_some(f, node, &a, 1, p, align) : load_vector(f, node, p, align);
+}
+
+LLVMValueRef opjit_cg_load_joined(cg_func *f, ir_ref node)
+{
+    return opjit_cg_recall(f, CG_POINTER, node) ? load_beyond_arm(f, node, load_chosen) : NULL;
+}
+
+/* --- stores ------------------------------------------------------------------------------------------------------- */
 
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
-#include "codegen/emit/masks.h"
+#include "codegen/emit/access.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
 #include "codegen/softops/kept.h"
@@ -64,6 +64,9 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
     const struct cg_plan *plan = f->loops[f->loop_count - 1].plan;
     if (plan && node == plan->point)
         return emit_plain(f, ir_operand(f->ir, node, 2), lanes, bits);
+    LLVMValueRef joined = lanes > 1 ? opjit_cg_load_joined(f, node) : NULL;
+    if (joined)
+        return joined;
     LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref arm = ir_operand(f->ir, node, 1 + i);
