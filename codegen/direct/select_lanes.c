@@ -147,6 +147,30 @@ static void unpack(dx_func *f, LLVMValueRef v, dx_type t, bool high)
     opjit_dx_vector(f, forms[high][dx_size(t.bits)], dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
+/* Lane 0 of a vector without others. */
+static bool is_first(LLVMValueRef v)
+{
+    return LLVMIsAInsertElementInst(v) && LLVMIsUndef(LLVMGetOperand(v, 0)) &&
+           LLVMIsAConstantInt(LLVMGetOperand(v, 2)) && LLVMConstIntGetZExtValue(LLVMGetOperand(v, 2)) == 0;
+}
+
+/* A condition in all lanes of a mask of AVX-512, where one was asked for: the others may be anything. */
+static void insert_condition(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg c = opjit_dx_use(f, LLVMGetOperand(v, 1)), all = opjit_dx_new(f, DX_INT), dst = opjit_dx_result(f, v);
+    const bool wide = t.lanes > 32;
+    if (!is_first(v)) {
+        opjit_dx_refuse(f, "insertion into a mask");
+        return;
+    }
+    dx_op *o = opjit_dx_op(f, DX_MULTIPLY);
+    o->dst = all;
+    o->b = c;
+    o->bytes = wide ? 8 : 4;
+    o->imm = -1;
+    opjit_dx_vector(f, wide ? DX_F_KMOVQ : DX_F_KMOVD, 16, dst, 0, all);
+}
+
 static void shuffle(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v)), from = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
@@ -156,14 +180,18 @@ static void shuffle(dx_func *f, LLVMValueRef v)
         opjit_dx_narrow_shuffle_masks(f, v, t, from, p.at);
         return;
     }
+    bool zero = !f->refused && !p.y;
+    for (uint32_t i = 0; zero && i < p.count; i++)
+        zero = p.at[i] <= 0;
+    if (zero && opjit_dx_class(f, t) == DX_MASK && t.lanes <= from.lanes && is_first(LLVMGetOperand(v, 0))) {
+        opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
+        return;
+    }
     if (f->refused || opjit_dx_class(f, t) != DX_VEC || opjit_dx_class(f, from) != DX_VEC) {
         opjit_dx_refuse(f, "shuffle of masks");
         return;
     }
     const uint32_t bytes = dx_bytes(t);
-    bool zero = !p.y;
-    for (uint32_t i = 0; i < p.count; i++)
-        zero = zero && p.at[i] <= 0;
     if (zero && bytes >= 16)
         splat(f, v, t);
     else if (!p.y && p.count <= p.lanes && is_run(&p, 0, 0, p.count)) /* its begin */
@@ -191,6 +219,10 @@ static void insert(dx_func *f, LLVMValueRef v)
     int64_t lane;
     if (!f->wide && opjit_dx_class(f, t) == DX_MASK) {
         opjit_dx_narrow_insert_mask(f, v, t);
+        return;
+    }
+    if (opjit_dx_class(f, t) == DX_MASK) {
+        insert_condition(f, v, t);
         return;
     }
     if (opjit_dx_class(f, t) != DX_VEC || !opjit_dx_constant(f, LLVMGetOperand(v, 2), &lane)) {

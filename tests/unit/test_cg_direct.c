@@ -275,6 +275,25 @@ START_TEST(late_lanes)
 }
 END_TEST
 
+/* A condition that holds for all lanes or none, beside one of each lane. */
+START_TEST(condition_of_all_lanes)
+{
+    static const int32_t in[8] = { -3, 5, -7, 0, 1 << 30, -(1 << 30), 1, -1 };
+    int32_t out[8];
+    static const char text[] =
+        HEAD "  %t = icmp sgt i64 %end, 2\n  %i = insertelement <8 x i1> poison, i1 %t, i32 0\n"
+             "  %s = shufflevector <8 x i1> %i, <8 x i1> poison, <8 x i32> zeroinitializer\n"
+             "  %x = load <8 x i32>, ptr %a, align 4\n  %k = icmp slt <8 x i32> %x, zeroinitializer\n"
+             "  %m = and <8 x i1> %k, %s\n  %y = select <8 x i1> %m, <8 x i32> %x, <8 x i32> zeroinitializer\n"
+             "  store <8 x i32> %y, ptr %b, align 4\n  ret void\n}\n";
+    for (int64_t end = 2; end < 4; end++) {
+        run(text, (void *)in, out, 0, end);
+        for (int i = 0; i < 8; i++)
+            ck_assert_int_eq(out[i], in[i] < 0 && end > 2 ? in[i] : 0);
+    }
+}
+END_TEST
+
 START_TEST(same_bytes)
 {
     static char text[TEXT];
@@ -343,6 +362,7 @@ int main(void)
     tcase_add_test(tcase, constant_of_a_way);
     tcase_add_test(tcase, choice);
     tcase_add_test(tcase, late_lanes);
+    tcase_add_test(tcase, condition_of_all_lanes);
     tcase_add_test(tcase, same_bytes);
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, layout);
