@@ -84,15 +84,15 @@ static opjit_tensor variances(onnx_import *m, opjit_tensor t, const uint32_t *ax
 }
 
 /* Scaled by the mean and the variance of each channel in this call; outputs 1 and 2: running ones, which go on from
- * inputs 3 and 4. */
+ * inputs 3 and 4.  Before opset 14 there are two more: the mean, and by how much a distance from it is scaled. */
 static opjit_status train_normalization(onnx_import *m, onnx_call *c)
 {
     opjit_graph *const g = m->graph;
     const onnx_value *const x = c->inputs[0];
     const double momentum = (double)opjit_onnx_float(m, c, "momentum", 0.9f);
     uint32_t axes[ONNX_RANK], count = 0;
-    if (m->opset < 14)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "training by opset %lld, is taken from 14 on",
+    if (m->opset < 9)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "training by opset %lld, is taken from 9 on",
                                  (long long)m->opset);
     for (uint32_t d = 0; d < x->rank; d++)
         if (d != 1)
@@ -100,6 +100,8 @@ static opjit_status train_normalization(onnx_import *m, onnx_call *c)
     opjit_tensor mean, apart;
     const opjit_tensor variance = variances(m, onnx_tensor_of(m, c, 0), axes, count, &mean, &apart);
     for (uint32_t i = 1; i < 3; i++) {
+        if (!onnx_wants(c, i))
+            continue;
         const int32_t type = c->inputs[2 + i]->type;
         const opjit_tensor now = opjit_onnx_cast(m, i == 1 ? mean : variance, x->type, type);
         const opjit_tensor before = opjit_onnx_vector(m, c, 2 + i, x->rank, 1);
@@ -109,6 +111,11 @@ static opjit_status train_normalization(onnx_import *m, onnx_call *c)
     }
     const opjit_tensor epsilon = opjit_onnx_scalar(m, x->type, (double)opjit_onnx_float(m, c, "epsilon", 1e-5f));
     const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, variance, epsilon));
+    if (onnx_wants(c, 3))
+        TRY(opjit_onnx_give_as(m, c, 3, mean, x->type, 1, &x->dims[1]));
+    if (onnx_wants(c, 4))
+        TRY(opjit_onnx_give_as(m, c, 4, opjit_graph_divide(g, opjit_onnx_scalar(m, x->type, 1), deviation), x->type, 1,
+                               &x->dims[1]));
     const opjit_tensor scale = opjit_onnx_cast(m, opjit_onnx_vector(m, c, 1, x->rank, 1), c->inputs[1]->type, x->type);
     const opjit_tensor bias = opjit_onnx_cast(m, opjit_onnx_vector(m, c, 2, x->rank, 1), c->inputs[2]->type, x->type);
     const opjit_tensor y = opjit_graph_multiply(g, opjit_graph_divide(g, apart, deviation), scale);

@@ -19,7 +19,8 @@ import learned
 import placed
 
 random = np.random.default_rng(1)
-NEWER = {"AffineGrid": 20, "DeformConv": 19, "DequantizeLinear": 21, "TensorScatter": 24}  # opsets that operators came with
+NEWER = {"AffineGrid": 20, "DeformConv": 19, "DequantizeLinear": 21, "TensorScatter": 24,
+         "BatchNormalization": 13}  # opsets that operators came with; 13: training is told by outputs
 CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference, opset, want
 
 
@@ -479,6 +480,14 @@ def wrapped():
              {"p": np.array(pads, "i8")}, off=0)
 
 
+def trained():
+    attributes = {"momentum": 0.7, "epsilon": 1e-3}
+    inputs = {"x": floats(4, 3, 5), "s": floats(3), "b": floats(3), "m": floats(3), "v": np.abs(floats(3))}
+    case("BatchNormalization trains, five outputs",
+         [node("BatchNormalization", inputs, ["y", "mean", "var", "p", "q"], **attributes)], inputs,
+         outputs=("y", "mean", "var", "p", "q"))
+
+
 def others():
     learned.learned(case, node, random)
     placed.placed(case, node, random)
@@ -544,8 +553,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, scattered, looped, listed,
-                 wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, scattered, looped,
+                 listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
