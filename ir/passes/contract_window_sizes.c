@@ -96,7 +96,8 @@ double opjit_ir_window_for_threads(const window *w, double cost)
     return work < MUCH_WORK ? cost : cost * (1 + uneven(blocks, 2) + many * uneven(blocks, 8));
 }
 
-/* Lines of positions: as many as fit, fewer where there would be few iterations, and of those the best half. */
+/* Lines of positions: as many as fit, fewer where there would be few iterations, and of those to half as many the
+ * best. */
 static void choose_lines(window *w, int64_t most, int64_t others)
 {
     most = window_lines(w, most);
@@ -104,7 +105,7 @@ static void choose_lines(window *w, int64_t most, int64_t others)
         most--;
     int64_t best = most;
     double least = INFINITY;
-    for (int64_t lines = most; lines > most / 2 && lines > most - MOST_TRIED; lines--) {
+    for (int64_t lines = most; lines >= most / 2 && lines > 0 && lines > most - MOST_TRIED; lines--) {
         set_lines(w, lines);
         const double cost = cost_of(w) * (others * w->blocks > 1 ? uneven(others * w->blocks, 2) : 1);
         if (cost < least) {
