@@ -101,6 +101,8 @@ typedef struct ir_moving {
     bool (*varies)(const struct ir_moving *m, ir_ref expr); /* NULL: opjit_ir_varies */
     ir_ref (*value)(const struct ir_moving *m, ir_ref get); /* of the let that is read, 0: not known; NULL: any let's */
 } ir_moving;
+/* The same as opjit_ir_varies in a loop that changes no memory that expr reads: for ir_moving.varies. */
+bool opjit_ir_depends(const ir_moving *m, ir_ref expr);
 /* expr = *factor * var + something that does not vary; false: not so. */
 bool opjit_ir_factor_of(const ir_moving *m, ir_ref expr, int64_t *factor);
 static inline bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor)

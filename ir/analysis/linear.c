@@ -186,23 +186,24 @@ bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out)
 
 /* --- one variable ------------------------------------------------------------------------------------------------- */
 
-/* Whether expr may differ between two values of var: reads it, also through lets, or reads an accumulator or memory
- * that the loop may change. */
-static bool varies(const ir_func *f, ir_ref expr, ir_ref var, uint32_t *budget)
+/* Whether expr may differ between two values of var: reads it, also through lets, or reads an accumulator, or memory
+ * that the loop may change (changes: whether it may change any). */
+static bool varies(const ir_func *f, ir_ref expr, ir_ref var, bool changes, uint32_t *budget)
 {
     const ir_node *node = ir_at(f, expr);
     if (expr == var || *budget == 0)
         return true;
     --*budget;
     if (node->op == IR_GET)
-        return ir_at(f, node->ref)->op != IR_LET || varies(f, ir_operand(f, node->ref, 0), var, budget);
-    if (node->op == IR_LOAD) {
+        return ir_at(f, node->ref)->op != IR_LET ||
+               varies(f, ir_operand(f, node->ref, 0), var, changes, budget);
+    if (node->op == IR_LOAD && changes) {
         const ir_role role = f->tensors[node->ref].role;
         if (role != IR_IN && role != IR_CONSTANT)
             return true;
     }
     for (uint32_t i = 0; i < node->count; i++)
-        if (varies(f, ir_operand(f, expr, i), var, budget))
+        if (varies(f, ir_operand(f, expr, i), var, changes, budget))
             return true;
     return false;
 }
@@ -210,7 +211,13 @@ static bool varies(const ir_func *f, ir_ref expr, ir_ref var, uint32_t *budget)
 bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var)
 {
     uint32_t budget = VARIES_BUDGET;
-    return varies(f, expr, var, &budget);
+    return varies(f, expr, var, true, &budget);
+}
+
+bool opjit_ir_depends(const ir_moving *m, ir_ref expr)
+{
+    uint32_t budget = VARIES_BUDGET;
+    return varies(m->f, expr, m->var, false, &budget);
 }
 
 static bool moves(const ir_moving *m, ir_ref expr)

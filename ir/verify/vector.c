@@ -122,9 +122,11 @@ static opjit_status check_streaming(verifier *v, ir_ref loop, ir_ref stage)
     if (!store)
         FAIL(13, loop, "store nt: the body has no store");
     const ir_tensor *t = &f->tensors[ir_at(f, store)->ref];
+    /* The loop changes no memory that the stage reads, and so none of a coordinate. */
+    const ir_moving m = { .f = f, .var = ir_at(f, loop)->ref, .varies = opjit_ir_depends };
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t factor;
-        if (!opjit_ir_factor(f, ir_operand(f, store, 1 + d), ir_at(f, loop)->ref, &factor))
+        if (!opjit_ir_factor_of(&m, ir_operand(f, store, 1 + d), &factor))
             FAIL(13, loop, "store nt: coordinate %u is not linear in the variable", d);
         stride += (uint64_t)factor * t->strides[d];
     }
