@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.c - nodes, one after the other: which of them are needed, what their inputs are, which row makes them. */
+/* import.c - nodes, one after the other: which of them are needed, in which order, what their inputs are, which row
+ * makes them. */
 #include <stdio.h>
 
 #include "frontend/onnx/ops.h"
@@ -14,19 +15,24 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
         opjit_rt_error_prefix(m->error, "node %u (" ONNX_NAME ")", n->index, ONNX_SHOW(n->op));
 }
 
-/* --- which nodes are needed --------------------------------------------------------------------------------------- */
+/* --- which nodes are needed, and in which order ------------------------------------------------------------------- */
 
 /* The node that makes a name. */
 typedef struct name_maker {
     uint32_t node, readers;
 } name_maker;
 
-/* Nodes by the names that they make, and marks of those that are needed. */
+typedef enum node_state { NODE_UNSEEN, NODE_NEEDED, NODE_OPEN, NODE_ORDERED } node_state;
+
+/* Nodes by the names that they make, and what is known of each.  A walk goes from readers to makers: the first one to
+ * find the nodes that are needed, the second one to put makers before readers. */
 typedef struct need {
     onnx_scope *makers;
-    bool *needed;
+    uint8_t *state; /* node_state */
     uint32_t *stack;
     uint32_t height;
+    uint64_t reads; /* of names that nodes make, by the nodes that are needed */
+    bool ordering;
 } need;
 
 static void mark(need *w, wire_bytes name)
@@ -34,9 +40,12 @@ static void mark(need *w, wire_bytes name)
     name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(w->makers, name);
     if (maker == NULL)
         return;
-    maker->readers++;
-    if (!w->needed[maker->node]) {
-        w->needed[maker->node] = true;
+    if (!w->ordering) {
+        maker->readers++;
+        w->reads++;
+    }
+    if (w->state[maker->node] == (w->ordering ? NODE_NEEDED : NODE_UNSEEN)) {
+        w->state[maker->node] = NODE_NEEDED;
         w->stack[w->height++] = maker->node;
     }
 }
@@ -62,16 +71,47 @@ uint64_t opjit_onnx_output_count(const onnx_node *nodes, uint32_t count)
     return names;
 }
 
+/* The needed nodes in the order of the file, except that what a later node makes is made first: files are to be sorted,
+ * but some converters put new nodes at the end.  Nodes of a circle are in any order. */
+static opjit_status order_needed(onnx_import *m, need *w, const onnx_node *nodes, uint32_t count, uint32_t *out,
+                                 uint32_t *out_count)
+{
+    w->stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)w->reads + 1);
+    w->ordering = true;
+    if (w->stack == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t n = 0; n < count; n++) {
+        if (w->state[n] == NODE_NEEDED)
+            w->stack[w->height++] = n;
+        while (w->height > 0) {
+            const uint32_t top = w->stack[w->height - 1];
+            if (w->state[top] == NODE_NEEDED) {
+                w->state[top] = NODE_OPEN;
+                mark_inputs(w, &nodes[top]);
+                continue;
+            }
+            if (w->state[top] == NODE_OPEN) {
+                w->state[top] = NODE_ORDERED;
+                out[(*out_count)++] = top;
+            }
+            w->height--;
+        }
+    }
+    return OPJIT_OK;
+}
+
 static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
-                                uint32_t wanted_count, bool **out)
+                                uint32_t wanted_count, uint32_t **out, uint32_t *out_count)
 {
     need w = { 0 };
     const uint64_t names = opjit_onnx_output_count(nodes, count);
     name_maker *maker = ARENA_ARRAY(m->arena, name_maker, (size_t)names + 1);
-    w.needed = ARENA_ARRAY(m->arena, bool, (size_t)count + 1);
+    w.state = ARENA_ARRAY(m->arena, uint8_t, (size_t)count + 1);
     w.stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
     w.makers = opjit_onnx_scope(m, NULL, names);
-    if (maker == NULL || w.needed == NULL || w.stack == NULL || w.makers == NULL)
+    *out = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
+    *out_count = 0;
+    if (maker == NULL || w.state == NULL || w.stack == NULL || w.makers == NULL || *out == NULL)
         return opjit_rt_no_memory(m->error);
     for (uint32_t n = 0; n < count; n++)
         for (uint32_t i = 0; i < nodes[n].output_count; i++)
@@ -89,8 +129,7 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
     while (w.height > 0)
         mark_inputs(&w, &nodes[w.stack[--w.height]]);
     m->makers = w.makers;
-    *out = w.needed;
-    return OPJIT_OK;
+    return order_needed(m, &w, nodes, count, *out, out_count);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -246,17 +285,16 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
 opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                               uint32_t wanted_count)
 {
-    bool *needed = NULL;
+    uint32_t *order = NULL, needed = 0;
     const onnx_scope *const outer = m->makers;
-    TRY(find_needed(m, nodes, count, wanted, wanted_count, &needed));
+    TRY(find_needed(m, nodes, count, wanted, wanted_count, &order, &needed));
     const onnx_scope *const makers = m->makers;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!needed[i])
-            continue;
+    for (uint32_t i = 0; i < needed; i++) {
+        const onnx_node *const n = &nodes[order[i]];
         m->makers = makers; /* a node with graphs of its own has others */
-        if (import_node(m, &nodes[i]) != OPJIT_OK) {
-            prefix_node(m, &nodes[i]);
-            return opjit_rt_at_node(m->error, m->error->status, nodes[i].index);
+        if (import_node(m, n) != OPJIT_OK) {
+            prefix_node(m, n);
+            return opjit_rt_at_node(m->error, m->error->status, n->index);
         }
     }
     m->makers = outer;

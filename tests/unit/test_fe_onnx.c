@@ -530,7 +530,7 @@ START_TEST(models_that_are_refused)
     put_message(&g, 1, node("Abs", "z", NULL, "y"));
     put_message(&g, 11, port("x", FLOAT, "6"));
     put_message(&g, 12, port("y", FLOAT, "6"));
-    refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, "node 0 (Add): input 1: \"y\" is made by no node before it");
+    refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, "node 1 (Abs): input 0: \"z\" is made by no node before it");
     g = new_message();
     put_message(&g, 1, node("Frobnicate", "x", NULL, "y"));
     put_message(&g, 11, port("x", FLOAT, "6"));

@@ -488,6 +488,17 @@ def trained():
          outputs=("y", "mean", "var", "p", "q"))
 
 
+def unsorted():
+    """Nodes before those that make what they read, as float16 converters write them; the loop's body reads one, too."""
+    nodes = [node("Add", ["b", "c"]), node("Neg", ["a"], ["c"]), node("Mul", ["a", "c"], ["b"]),
+             node("Cast", ["x"], ["a"], to=TensorProto.FLOAT)]
+    case("nodes in reverse", nodes, {"x": floats(2, 3).astype("f2")})
+    body = helper.make_graph([node("Relu", ["late"], ["r"])], "body", [], [helper.make_empty_tensor_value_info("r")])
+    case("a branch before what it reads",
+         [node("If", ["yes"], then_branch=body, else_branch=body), node("Neg", ["x"], ["late"])],
+         {"x": floats(2, 3)}, {"yes": np.array(True)})
+
+
 def others():
     learned.learned(case, node, random)
     placed.placed(case, node, random)
@@ -553,8 +564,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, scattered, looped,
-                 listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
+    for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, unsorted, scattered,
+                 looped, listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
