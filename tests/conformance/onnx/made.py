@@ -565,7 +565,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, unsorted, scattered,
-                 looped, listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent, between):
+                 looped, listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent,
+                 between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
