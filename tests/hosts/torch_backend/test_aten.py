@@ -192,6 +192,7 @@ class Moves(Case):
         x, b = drawn((2, 3, 4), torch.float32), drawn((2, 3, 4), torch.bool)
         for f in (lambda x: x.clone(), lambda x: x.transpose(0, 1).contiguous(), lambda x: torch.cat([x, x], 1),
                   lambda x: torch.cat([x[:, :1], x], -2), lambda x: x.flip(0, 2), lambda x: x.repeat(2, 1, 1, 3),
+                  lambda x: x.roll(5), lambda x: x.roll((1, -2, 3), (0, 2, 2)), lambda x: x.roll(-1, -1),
                   lambda x: aten.lift_fresh_copy(x)):
             self.check(f, x)
             self.check(f, b)

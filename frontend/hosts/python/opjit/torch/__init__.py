@@ -39,7 +39,7 @@ def _decompositions():
         aten.log_sigmoid_backward, aten.mse_loss, aten.mse_loss_backward, aten.smooth_l1_loss,
         aten.smooth_l1_loss_backward, aten.huber_loss, aten.native_dropout_backward, aten.lerp, aten.square,
         aten.masked_fill_, aten.stack, aten.glu, aten.glu_backward, aten.logaddexp, aten.baddbmm,
-        aten._prelu_kernel, aten.rot90, aten.roll])
+        aten._prelu_kernel, aten.rot90])
 
 
 @functools.cache

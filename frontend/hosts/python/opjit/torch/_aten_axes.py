@@ -239,6 +239,20 @@ def _flip(n, x, axes):
     return x[tuple(index)]
 
 
+@takes(aten.roll.default, light=True)
+def _roll(n, x, shifts, axes=()):
+    """Elements that leave at one end of an axis come in at the other; without axes, of all elements in a row."""
+    shape = x.shape
+    x, axes = (x, axes) if axes else (x.reshape([-1]), [0])
+    for shift, axis in zip(shifts, axes):
+        axis %= x.ndim
+        size = x.shape[axis]
+        first = -shift % size
+        if first:
+            x = opjit.concatenate([_cut(x, axis, slice(first, size)), _cut(x, axis, slice(0, first))], axis)
+    return x.reshape(shape)
+
+
 @takes(aten.repeat.default, light=True)
 def _repeat(n, x, repeats):
     if not repeats:
