@@ -70,7 +70,7 @@ static opjit_status give_like_input(onnx_import *m, onnx_call *c, opjit_tensor y
 
 opjit_status opjit_onnx_scaler(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     TRY(opjit_onnx_samples(m, c, sizes));
     const opjit_tensor offset = for_columns(m, c, "offset", ONNX_FLOAT, sizes[1], 0),
                        scale = for_columns(m, c, "scale", ONNX_FLOAT, sizes[1], 1);
