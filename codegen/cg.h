@@ -52,9 +52,7 @@ typedef struct cg_info {
     uint32_t guarded_nodes; /* nodes of that tree that contain a guarded load */
     uint32_t guards;        /* how deeply selects around such loads are nested */
     uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
-    bool seen;
-    bool noted;   /* note_chosen has been there */
-    bool chosen;  /* in a kernel for many sizes: occurs under a select */
+    bool seen, noted, chosen; /* noted: note_chosen was there; chosen: under a select, in a kernel for many sizes */
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads;   /* depends on memory or an accumulator */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */

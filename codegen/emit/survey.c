@@ -33,8 +33,8 @@ static void note_written(planner *p, uint32_t tensor)
         p->written_high = true;
 }
 
-/* Tensors of a kernel for many sizes are described with the largest ones, and a loop that goes past the end of a smaller
- * one may stay inside of that: a load under a select is in bounds because of the select. */
+/* Tensors of a kernel for many sizes are described with the largest ones, and a loop that goes past the end of a
+ * smaller one may stay inside of that: a load under a select is in bounds because of the select. */
 static void note_chosen(planner *p, ir_ref node, bool chosen, uint32_t depth)
 {
     const ir_node *n = ir_at(p->f->ir, node);

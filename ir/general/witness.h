@@ -9,8 +9,8 @@
 typedef struct ir_definition {
     uint64_t shape, work; /* work: elements and terms */
     rt_bytes numbers;     /* int64_t, in the order of the text */
-    rt_bytes orders;      /* by reduction: 1: it has more values than a block; with 2 * (1 + lanes), of sums of more than
-                             one value */
+    rt_bytes orders;      /* by reduction: 1: it has more values than a block; and 2 * (1 + lanes), of sums of more
+                             than one value */
 } ir_definition;
 /* Into a fresh *out, which is to be freed in any case. */
 opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *error);
