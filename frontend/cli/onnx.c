@@ -76,6 +76,13 @@ static opjit_status read_dims(const cli_options *o, cli_onnx *m, opjit_model_opt
         const char *const name = name_of(m, o->dims[i], &value);
         if (name == NULL)
             return opjit_rt_no_memory(&m->error);
+        if (*value < '0' || *value > '9' || strpbrk(value, "+-*") != NULL) { /* "past + 1" */
+            const char *const whole = opjit_rt_arena_string(&m->arena, o->dims[i], strlen(o->dims[i]));
+            dims[out->dim_count++] = (opjit_model_dim){ whole, 0 };
+            if (whole == NULL)
+                return opjit_rt_no_memory(&m->error);
+            continue;
+        }
         TRY(read_size(m, "--dim", &value, &size));
         if (strncmp(value, "..", 2) == 0)
             TRY(read_range(m, name, size, value));

@@ -42,11 +42,16 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
             return OPJIT_OK;
         }
     *out = dim->size;
-    for (uint32_t i = 0; i < o->dim_count && dim->name.size != 0; i++)
-        if (wire_is(dim->name, o->dims[i].name)) {
+    for (uint32_t i = 0; i < o->dim_count && dim->name.size != 0; i++) {
+        wire_bytes name, text;
+        if (opjit_onnx_split_dim(o->dims[i].name, &name, &text)) {
+            known = known || (wire_same(name, dim->name) && opjit_onnx_follow_size(text, o, sample, out));
+        } else if (wire_is(dim->name, o->dims[i].name)) {
             *out = o->dims[i].size;
             known = true;
         }
+    }
+    known = known || (dim->name.size != 0 && opjit_onnx_follow_size(dim->name, o, sample, out));
     if (given != NULL && given->sizes != NULL) {
         if (known && given->sizes[d] != *out)
             return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
@@ -127,9 +132,11 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
 
 opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error)
 {
+    wire_bytes own = { (const uint8_t *)name, name == NULL ? 0 : strlen(name) }, text;
+    opjit_onnx_split_dim(name, &own, &text);
     for (uint32_t i = 0; i < g->input_count && name != NULL; i++)
         for (uint32_t d = 0; d < g->inputs[i].rank; d++)
-            if (wire_is(g->inputs[i].dims[d].name, name))
+            if (wire_same(g->inputs[i].dims[d].name, own))
                 return OPJIT_OK;
     return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!dims}no input of the model has a dimension \"%.80s\"",
                            name == NULL ? "" : name);

@@ -35,7 +35,9 @@ extern "C" {
 
 typedef struct opjit_model opjit_model; /* a model that was read; one owner, not counted */
 
-/* A dimension that the model calls by a name.  Frozen; since 0.1. */
+/* A dimension that the model calls by a name; or name is "total=past + 1": its size, whatever `size` says, follows from
+ * others, by sums, differences and products.  So does that of a dimension that the model itself calls "past + 1".
+ * Frozen; since 0.1. */
 typedef struct opjit_model_dim {
     const char *name; /* the model's */
     uint64_t size;    /* 0: what has it is a constant without elements */

@@ -127,6 +127,13 @@ def main(folder):
          [("x", [1, 3, "n", "m"])], [("y", [1, 16, "n", "m"])], [weights("a", 16, 3, 3, 3)])
     sizes = ["--dim", "n=32..128:64", "--dim", "m=32..128:64"]
     refused('node 1 "first (Conv)" (CONVOLUTION): ', "compile", wide, *sizes, "-o", folder, "--quiet")
+    joined = folder / "joined.onnx"
+    save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],
+         [("x", ["n", 4]), ("z", ["n + 1", 4]), ("w", ["m", 4])], [("y", ["rows", 4])])
+    refused('dimension "m" is not known', "compile", joined, "--dim", "n=1..300:64", "-o", folder, "--quiet")
+    refused('dimension "m" is not known', "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2*k", "-o", folder)
+    subprocess.run([OPJIT, "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2 * n - 1", "-o", folder, "--quiet"],
+                   check=True)
     subprocess.run([OPJIT, "compile", model, "--dim", "n=1..600:256", "-o", folder, "--quiet"], check=True)
     header = (folder / f"{model.stem}.h").read_text()
     assert f"int {model.stem}(const float *x, float *y, int64_t n" in header, header
@@ -134,6 +141,11 @@ def main(folder):
         import opjit
     except ImportError:
         return
+    k = opjit.compile(str(joined), dims={"n": (1, 300, 64), "m": "2 * n - 1"})
+    for n in (1, 19, 300):
+        parts = [np.random.default_rng(i).standard_normal((rows, 4)).astype("f")
+                 for i, rows in enumerate((n, n + 1, 2 * n - 1))]
+        assert np.array_equal(k(*parts), np.concatenate(parts)), n
     k = opjit.compile(str(model), dims={"n": (1, 600, 256)})
     assert (k.inputs, k.outputs) == ((("x", "float32", ("n", 48)),), (("y", "float32", ("n", 24)),)), repr(k)
     for n in (1, 77, 600):

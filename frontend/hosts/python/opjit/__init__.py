@@ -37,7 +37,9 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
     values={"n": array} for inputs that are constants.
     dims={"n": (1, 4096, 512)}: one kernel for all sizes from 1 to 4096, 512 being a typical one, of a model or of a
     function that takes sizes by name and gives tensors."""
-    ranges = {name: _range(name, size) for name, size in (dims or {}).items() if not isinstance(size, int)}
+    dims = {f"{name}={size}" if isinstance(size, str) else name: 0 if isinstance(size, str) else size
+            for name, size in (dims or {}).items()}
+    ranges = {name: _range(name, size) for name, size in dims.items() if not isinstance(size, int)}
     if isinstance(what, (str, bytes, _os.PathLike)):
         constants = {name: _content(array) for name, array in (values or {}).items()}
         known = {name: size for name, size in (dims or {}).items() if name not in ranges}
