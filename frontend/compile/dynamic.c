@@ -76,7 +76,8 @@ static bool same_constant(const fe_buffer *a, const fe_buffer *b)
 static opjit_status refuse_other(const char *what, const fe_buffer *buffer, opjit_error *error)
 {
     return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{graph}: {!dims}for other sizes it has other %s%s%.48s%s, and one kernel has the same for all",
+                           "{graph}: {!dims}for other sizes it has other %s%s%.48s%s, and one kernel has the same for "
+                           "all",
                            what, buffer == NULL ? "" : ", such as \"", buffer == NULL ? "" : buffer->name,
                            buffer == NULL ? "" : "\"");
 }

@@ -392,7 +392,7 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
     const bool words = !single && !w.pool && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
     if (make(w, words, other, given, target, stages))
         return true;
-    if (f->failed || w.gathers || single || words || w.pool)
+    if (f->failed || w.gathers || single || w.pool)
         return false;
     gather(&w); /* the copy has a loop for each class, too many for a stage */
     return make(w, words, other, given, target, stages);

@@ -105,7 +105,7 @@ static bool has_words(const window *w)
 bool opjit_ir_window_is_bytes(window *w)
 {
     window_digit *top = &w->digits[0];
-    if (w->c.def.type != IR_I32 || w->c.def.block == 1 || w->gathers || top->axis >= 0 ||
+    if (w->c.def.type != IR_I32 || w->c.def.block == 1 || top->axis >= 0 ||
         (top->size % BYTES != 0 && top->size > BYTES) || w->rows < 0 || !is_bytes(w, w->factor) ||
         !is_bytes(w, 1 - w->factor) || !has_words(w))
         return false;

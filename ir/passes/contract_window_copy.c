@@ -328,7 +328,7 @@ static ir_ref tap_at(window *w, block *list, const ir_ref *digits, ir_ref p)
         opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, y, opjit_ir_index(f, w->axis[0].size - 1)));
     if (w->axis[1].dimension >= 0)
         at[w->axis[1].dimension] = opjit_ir_block_let(f, list, quotient(w, IR_IMOD, p, w->pitch));
-    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(f, 0), at);
+    return opjit_ir_share(f, list, windows_value(w, list, digits, at));
 }
 
 void opjit_ir_window_parts(window *w, block *list)

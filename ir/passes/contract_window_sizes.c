@@ -18,6 +18,7 @@ enum {
     TILE_ROWS_OF_16 = 6,   /* where there are 16 vector registers */
     TILE_VECTORS = 2,
     LEAST_TILE = 4, /* positions */
+    MOST_DEPTH = 4096,
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -25,12 +26,14 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
-/* Blocks of k are whole values of digit 0.  The order of integers' sums means nothing. */
+/* Blocks of k are whole values of digit 0.  The order of integers' sums means nothing: they may be longer. */
 bool opjit_ir_window_set_depth(window *w)
 {
-    const int64_t depth = w->depth = w->digits[0].divide, most = w->c.def.block;
+    const int64_t depth = w->depth = w->digits[0].divide, in_order = w->c.def.block;
+    const bool ordered = ir_is_float((ir_type)w->c.def.type) || depth > MOST_DEPTH;
+    const int64_t most = ordered || depth < in_order ? in_order : depth;
     const bool whole = w->c.length <= most;
-    w->most = ir_is_float((ir_type)w->c.def.type) || depth > most ? most : most / depth * depth;
+    w->most = ordered ? most : most / depth * depth;
     w->channels = w->digits[0].axis >= 0 ? 1 : whole ? w->digits[0].size : w->most / depth;
     if (!whole && (w->digits[0].axis >= 0 || w->most % depth != 0))
         return false;

@@ -548,7 +548,7 @@ START_TEST(models_that_are_refused)
     } empty[] = { { "LRN", "node 0 (LRN): a tensor without elements" },
                   { "GlobalLpPool",
                     "node 0 (GlobalLpPool): the size of the window along spatial dimension 0: 0, must be at least 1" },
-                  { "Softmax", "node 0 (Softmax): a tensor without elements" },
+                  { "Softmax", "output \"y\": a tensor without elements" },
                   { "Transpose", "output \"y\": a tensor without elements" } };
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
         rt_bytes n = node(empty[i].op, "x", NULL, "y"), a = new_message();

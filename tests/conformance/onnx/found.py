@@ -46,3 +46,12 @@ def found(case, node, random):
              {"s": np.float32([1, 1, 2.6, 1.5])})
     case("ConvTranspose that leaves gaps", [node("ConvTranspose", ["x", "w"], auto_pad="SAME_UPPER", strides=[3, 2])],
          {"x": floats(1, 2, 6, 4)}, {"w": floats(2, 3, 2, 3)})
+    # Windows of bytes with more remainders of their stride than there are loops for, and channels of more taps than a
+    # block of sums has products.
+    for channels, taps, stride, pad, kind in ((3, 7, 4, 3, "u1"), (3, 7, 4, 0, "i1"), (8, 8, 8, 0, "u1"),
+                                              (3, 32, 32, 0, "u1"), (5, 11, 4, 5, "i1")):
+        low, high = (0, 256) if kind == "u1" else (-128, 128)
+        case(f"ConvInteger of {taps} taps, stride {stride}, {kind}",
+             [node("ConvInteger", ["x", "w", "xz", "wz"], strides=[stride] * 2, pads=[pad] * 4)],
+             {"x": random.integers(0, 256, (2, channels, 64, 70)).astype("u1"), "xz": np.array(9, "u1")},
+             {"w": random.integers(low, high, (24, channels, taps, taps)).astype(kind), "wz": np.array(3, kind)}, off=0)
