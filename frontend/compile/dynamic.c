@@ -187,8 +187,8 @@ static opjit_status refuse_binding(const fe_graph *graph, uint32_t form, opjit_e
     const fe_buffer *buffer = i < graph->input_count ? &graph->inputs[i] : &graph->outputs[i - graph->input_count];
 
     return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{graph}: {!dims}the sizes of \"%.60s\" follow from no dimension in a known way; give one of "
-                           "the sizes",
+                           "{graph}: {!dims}the sizes of \"%.60s\" follow from no dimension in a known way; give one "
+                           "of the sizes",
                            buffer->name);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dims.c - sizes that follow from others: "past + 1", as a model may call a dimension, or as options say it of one. */
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/dims.h"
+
+#include "runtime/base/base.h"
 
 typedef struct reader {
     const opjit_model_options *options;

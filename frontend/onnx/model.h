@@ -4,6 +4,7 @@
 #define OPJIT_FRONTEND_ONNX_MODEL_H
 
 #include "frontend/onnx/compute.h"
+#include "frontend/onnx/dims.h"
 #include "frontend/onnx/files.h"
 #include "runtime/cache/disk.h"
 
@@ -16,13 +17,6 @@ typedef struct onnx_model_port {
     int32_t binding;
     const onnx_port *record; /* of an input */
 } onnx_model_port;
-
-/* Sizes of dynamic dimensions, which come before all that options say. */
-typedef struct onnx_sizes {
-    const opjit_dim *dims;
-    const uint64_t *sizes;
-    uint32_t count;
-} onnx_sizes;
 
 /* What the disk cache knows of a model (stored.c). */
 typedef struct onnx_stored {
@@ -73,12 +67,6 @@ const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_erro
 /* The input, in the graph or as a constant.  sample: NULL where all sizes are the options'. */
 opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
                                   const onnx_sizes *sample);
-/* dims.c: the size that sums, differences and products of numbers and known dimensions give, such as "past + 1".
- * false: it is none, or a dimension is not known. */
-bool opjit_onnx_follow_size(wire_bytes text, const opjit_model_options *o, const onnx_sizes *sample, uint64_t *out);
-/* The parts of a dimension in options that is "total=past + 1".  false: it is just a name. */
-bool opjit_onnx_split_dim(const char *name, wire_bytes *out_name, wire_bytes *out_text);
-
 /* Refuse names that the model has not: of a dimension; all of the options'. */
 opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error);
 opjit_status opjit_onnx_check_options(const onnx_graph *g, const opjit_model_options *o, opjit_error *error);

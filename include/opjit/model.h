@@ -76,8 +76,8 @@ typedef struct opjit_model_options {
 
 /* Reads the .onnx file at path into *out_model; the caller closes it, before the context is destroyed.
  * Errors: UNAVAILABLE (no such file), CORRUPT (no .onnx file, or a damaged one), UNSUPPORTED (an operator, an
- * attribute, a size that is not known), LIMIT, INVALID_ARGUMENT (options; nodes that don't fit each other).  Of a size of
- * an input that the options have to say the error's op is "input", its value "unknown", its index the dimension.
+ * attribute, a size that is not known), LIMIT, INVALID_ARGUMENT (options; nodes that don't fit each other).  Of a size
+ * of an input that the options have to say the error's op is "input", its value "unknown", its index the dimension.
  * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_open(opjit_context *context, const char *path,
                                                         const opjit_model_options *options, opjit_model **out_model,

@@ -110,7 +110,7 @@ class Dynamic(unittest.TestCase):
                 (lambda: opjit.compile(causal, dims={"length": (9, 8, 8)}), opjit.Error, "bounds 9 to 8, must be"),
                 (lambda: opjit.compile(causal, dims={"length": (1, 8, 9)}), opjit.Error, "9, must be 1 to 8"),
                 (lambda: opjit.compile(causal, dims={"length": (-1, 8, 9)}), ValueError, "-1, must be at least 1"),
-                (lambda: opjit.compile(causal, dims={"length": "8"}), TypeError, "a size, or .least, largest, typical"),
+                (lambda: opjit.compile(causal, dims={"length": "8"}), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(causal, dims={"length": 8}), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(causal), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(lambda n: 1 / 0, dims={"n": (1, 8)}), ZeroDivisionError, "division"),

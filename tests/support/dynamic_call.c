@@ -40,7 +40,7 @@ bool dynamic_allocate(dynamic_memory *m, const opjit_kernel *kernel, const uint6
         m->data[i] = (uint8_t *)m->mapped[i] + (i < m->inputs ? room - bytes - DYNAMIC_GUARD : 0);
         m->bindings[i].data = m->data[i] + DYNAMIC_GUARD;
         for (uint64_t k = 0; k < m->bindings[i].bytes / sizeof(float) && i < m->inputs; k++)
-            ((float *)m->bindings[i].data)[k] = (float)((k * 2654435761u >> 7) % 257) / 67.0f - 1.9f; /* which sums round */
+            ((float *)m->bindings[i].data)[k] = (float)((k * 2654435761u >> 7) % 257) / 67.0f - 1.9f; /* sums round */
     }
     return all <= most;
 }

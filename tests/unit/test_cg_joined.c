@@ -11,9 +11,10 @@ static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x8
 /* Three tensors of 2, 3 and 2 rows; in the second kernel only even or odd columns of the last one count, in the third
  * what is joined is the arm of another choice by row. */
 static const char *const values[] = {
-    "select(lt(%%i, 5), select(lt(%%i, 2), load %%0[%%i,%%j], load %%1[iadd(%%i, -2),%%j]), load %%2[iadd(%%i, -5),%%j])",
-    "select(eq(imod(%%j, 2), 0), select(lt(%%i, 5), select(lt(%%i, 2), load %%0[%%i,%%j], load %%1[iadd(%%i, -2),%%j]), "
-    "load %%2[iadd(%%i, -5),%%j]), %s)",
+    "select(lt(%%i, 5), select(lt(%%i, 2), load %%0[%%i,%%j], load %%1[iadd(%%i, -2),%%j]), "
+    "load %%2[iadd(%%i, -5),%%j])",
+    "select(eq(imod(%%j, 2), 0), select(lt(%%i, 5), select(lt(%%i, 2), load %%0[%%i,%%j], "
+    "load %%1[iadd(%%i, -2),%%j]), load %%2[iadd(%%i, -5),%%j]), %s)",
     "select(lt(%%i, 5), add(select(lt(%%i, 2), load %%0[%%i,%%j], load %%1[iadd(%%i, -2),%%j]), %s), "
     "load %%2[iadd(%%i, -5),%%j])",
 };

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dims.h - sizes of dimensions that have names. */
+#ifndef OPJIT_FRONTEND_ONNX_DIMS_H
+#define OPJIT_FRONTEND_ONNX_DIMS_H
+
+#include <opjit/model.h>
+#include <opjit/opjit.h>
+
+#include "frontend/onnx/wire.h"
+
+/* Sizes of dynamic dimensions, which come before all that options say. */
+typedef struct onnx_sizes {
+    const opjit_dim *dims;
+    const uint64_t *sizes;
+    uint32_t count;
+} onnx_sizes;
+
+/* The size that sums, differences and products of numbers and known dimensions give, such as "past + 1".
+ * false: it is none, or a dimension is not known. */
+bool opjit_onnx_follow_size(wire_bytes text, const opjit_model_options *o, const onnx_sizes *sample, uint64_t *out);
+/* The parts of a dimension in options that is "total=past + 1".  false: it is just a name. */
+bool opjit_onnx_split_dim(const char *name, wire_bytes *out_name, wire_bytes *out_text);
+
+#endif
