@@ -89,7 +89,7 @@ opjit_status opjit_onnx_binarizer(onnx_import *m, onnx_call *c)
 
 opjit_status opjit_onnx_imputer(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     TRY(opjit_onnx_samples(m, c, sizes));
     const int32_t type = c->inputs[0]->type;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
@@ -113,7 +113,7 @@ opjit_status opjit_onnx_imputer(onnx_import *m, onnx_call *c)
 /* Rows divided by their greatest element, or by a norm; rows of which that is 0 stay. */
 opjit_status opjit_onnx_normalizer(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     TRY(opjit_onnx_samples(m, c, sizes));
     opjit_graph *const g = m->graph;
     const uint32_t axis = c->inputs[0]->rank - 1;
@@ -224,7 +224,7 @@ static opjit_tensor linear(onnx_import *m, const onnx_call *c, const uint64_t si
 
 opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     const int64_t targets = opjit_onnx_int(m, c, "targets", 1);
     TRY(opjit_onnx_samples(m, c, sizes));
     if (targets < 1 || targets > ONNX_NUMBERS)
@@ -239,7 +239,7 @@ opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
 /* Scores of at least two classes, and the label of the greatest one. */
 opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     TRY(opjit_onnx_samples(m, c, sizes));
     const uint64_t classes = count_of(m, c, "classlabels_ints");
     if (classes < 2 || sizes[1] == 0 || count_of(m, c, "coefficients") / sizes[1] != classes)
@@ -301,7 +301,7 @@ static opjit_status read_kernel(onnx_import *m, const onnx_call *c, uint32_t *ki
 /* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
 opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
 {
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     uint32_t kind;
     opjit_graph *const g = m->graph;
     const int64_t vectors = opjit_onnx_int(m, c, "n_supports", 0);
@@ -379,7 +379,7 @@ opjit_status opjit_onnx_support_classifier(onnx_import *m, onnx_call *c)
 {
     opjit_graph *const g = m->graph;
     pairs p = { 0 };
-    uint64_t sizes[2];
+    uint64_t sizes[2] = { 0, 0 };
     uint32_t kind;
     TRY(opjit_onnx_samples(m, c, sizes));
     TRY(read_kernel(m, c, &kind));

@@ -156,7 +156,7 @@ static bool follows(const ir_samples *samples, const ir_definition *const *defin
         own->orders.size != definitions[0]->orders.size || !same_order(definitions[0], own))
         return false;
     for (size_t k = 0; k < count; k++) {
-        int64_t series[IR_SAMPLES], value;
+        int64_t series[IR_SAMPLES] = { 0 }, value;
         opjit_size_form form;
         bool changes = false;
         for (uint32_t i = 0; i < samples->count; i++) {
