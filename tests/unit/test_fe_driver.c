@@ -269,6 +269,8 @@ START_TEST(environment_is_read_once)
     ck_assert_msg(rmdir(second) == 0, "something was written into %s", second);
     opjit_operator_release(op);
     opjit_context_destroy(context);
+    snprintf(path, sizeof path, "rm -rf '%s'", first);
+    ck_assert_int_eq(system(path), 0);
 }
 END_TEST
 
