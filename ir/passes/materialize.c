@@ -164,6 +164,32 @@ static void visit_node(placer *p, item *x, ir_ref r)
         x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
 }
 
+/* Whether the value chooses between loads by the coordinate, as a Concat does. */
+static bool is_joined_by(const ir_func *f, ir_ref value, ir_ref coordinate)
+{
+    if (ir_at(f, value)->op != IR_SELECT)
+        return ir_at(f, value)->op == IR_LOAD;
+    const ir_ref condition = ir_operand(f, value, 0);
+    return ir_at(f, condition)->op == IR_LT && ir_operand(f, condition, 0) == coordinate &&
+           ir_is_index_const(f, ir_operand(f, condition, 1)) && is_joined_by(f, ir_operand(f, value, 1), coordinate) &&
+           is_joined_by(f, ir_operand(f, value, 2), coordinate);
+}
+
+/* Whether it joins what it reads along a dimension that lines have not: all of it is made for each line, though one
+ * part is chosen. */
+static bool joins_lines(const ir_func *f, ir_ref statement)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
+    const ir_ref value = ir_operand(f, statement, 0);
+    uint32_t last = t->rank;
+    bool joins = false;
+    while (last > 0 && t->sizes[last - 1] == 1)
+        last--;
+    for (uint32_t d = 0; d + 1 < last && ir_at(f, value)->op == IR_SELECT; d++)
+        joins = joins || is_joined_by(f, value, opjit_ir_coordinate(f, statement, d));
+    return joins;
+}
+
 /* Visits every node of the value, and of how many values it reduces, once. */
 static void read_item(placer *p, uint32_t number)
 {
@@ -172,6 +198,7 @@ static void read_item(placer *p, uint32_t number)
     uint32_t depth = 0;
     x->first_site = p->site_count;
     x->plain = true;
+    x->joins = !p->threads && joins_lines(f, x->statement);
     p->stack[depth++] = ir_operand(f, x->statement, 0);
     if (ir_at(f, x->statement)->op == IR_SCATTER)
         for (uint32_t i = 0; i <= f->tensors[ir_at(f, x->statement)->ref].rank; i++)
@@ -231,6 +258,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->unsafe = d->unsafe || s->unsafe;
     d->divided = d->divided || s->divided;
     d->opaque = d->opaque || s->opaque;
+    d->is_joined = d->is_joined || p->items[reader].joins;
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
     d->in_windows = d->in_windows || s->window;
     d->again = s->again > d->again ? s->again : d->again;
@@ -285,6 +313,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
         return true; /* instead of the products, which need none then */
     if (d->dear ? d->again > 0 : d->again * d->work > CHEAP)
         return true; /* each window would compute it again */
+    if (d->is_joined && (d->dear || d->work > CHEAP / 2))
+        return true; /* so would each of the others' lines */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;

@@ -34,6 +34,8 @@ typedef struct item {
     bool in_windows;    /* it is read so */
     double again;       /* the most of its sites */
     bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
+    bool joins;          /* it chooses between loads by a coordinate other than the last one */
+    bool is_joined;      /* such an item reads it: it would be computed for the elements of others, too */
     bool is_copy;        /* line_up has made it */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
