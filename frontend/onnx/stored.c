@@ -274,7 +274,9 @@ static bool take_constants(cursor *c, const opjit_model *model, rt_arena *arena,
     if (c->bad || table > c->left)
         return false;
     const size_t begin = (size_t)align_up((uint64_t)(c->at - map->content) + table, 64);
-    const wire_bytes behind = { map->content + begin, begin > map->content_size ? 0 : map->content_size - begin };
+    if (begin > map->content_size)
+        return false;
+    const wire_bytes behind = { map->content + begin, map->content_size - begin };
     out->constants = opjit_rt_arena_allocate(arena, (size_t)count + 1, sizeof *out->constants);
     out->constant_count = count;
     if (out->constants == NULL)
