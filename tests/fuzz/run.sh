@@ -28,6 +28,7 @@ fixed_runs() # ENTRY
     case $1 in
     call | operator) echo 15000 ;;
     build | graph) echo 25000 ;;
+    stored) echo 100000 ;;
     descriptor) echo 60000 ;;
     custom | json_model | onnx) echo 150000 ;;
     disk | npy) echo 2000000 ;;
