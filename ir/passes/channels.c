@@ -148,9 +148,7 @@ static void find_channels(channel_walk *w, ir_ref statement)
     const uint32_t own = ir_at(f, statement)->ref;
     const ir_tensor *t = &f->tensors[own];
     const bool may = may_be_made_so(f, statement);
-    uint32_t last = t->rank;
-    while (last > 0 && t->sizes[last - 1] == 1)
-        last--;
+    const uint32_t last = ir_rank_in_use(t);
     for (uint32_t d = 0; may && d + 1 < last && w->defs[own].coordinate == 0; d++) {
         const bool counted = opjit_ir_is_counted(f, statement);
         const ir_ref bound = ir_operand(f, statement, ir_at(f, statement)->count - 1);

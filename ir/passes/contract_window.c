@@ -54,9 +54,8 @@ static bool find_single(window *w, int32_t last)
 /* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */
 static bool find_factors(window *w)
 {
-    int32_t last = (int32_t)w->c.out.rank - 1;
-    while (last > 0 && w->c.out.sizes[last] == 1)
-        last--;
+    const uint32_t rank = ir_rank_in_use(&w->c.out);
+    const int32_t last = rank > 0 ? (int32_t)rank - 1 : 0;
     for (w->factor = 0; w->factor < 2; w->factor++)
         if (opjit_ir_window_moves(w, w->values[w->factor], last) &&
             !opjit_ir_window_moves(w, w->values[1 - w->factor], last))

@@ -131,9 +131,7 @@ static bool reads_row(const ir_func *f, ir_ref statement, ir_ref load, const row
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
     const uint32_t fast = x->dimension[t->rank - 1];
-    uint32_t last = own->rank;
-    while (last > 0 && own->sizes[last - 1] == 1)
-        last--;
+    const uint32_t last = ir_rank_in_use(own);
     return last > 0 && t->strides[fast] > 1 && ir_operand(f, load, fast) == opjit_ir_coordinate(f, statement, last - 1);
 }
 

@@ -179,12 +179,9 @@ static bool is_joined_by(const ir_func *f, ir_ref value, ir_ref coordinate)
  * part is chosen. */
 static bool joins_lines(const ir_func *f, ir_ref statement)
 {
-    const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
+    const uint32_t last = ir_rank_in_use(&f->tensors[ir_at(f, statement)->ref]);
     const ir_ref value = ir_operand(f, statement, 0);
-    uint32_t last = t->rank;
     bool joins = false;
-    while (last > 0 && t->sizes[last - 1] == 1)
-        last--;
     for (uint32_t d = 0; d + 1 < last && ir_at(f, value)->op == IR_SELECT; d++)
         joins = joins || is_joined_by(f, value, opjit_ir_coordinate(f, statement, d));
     return joins;

@@ -80,9 +80,8 @@ static bool find_order(const orienter *o, ir_ref statement, uint32_t root, const
 /* Whether the last coordinate of more than one value is another in this order. */
 static bool moves_last(const ir_tensor *t, const order *x)
 {
-    uint32_t last = t->rank, other = t->rank;
-    while (last > 0 && t->sizes[last - 1] == 1)
-        last--;
+    const uint32_t last = ir_rank_in_use(t);
+    uint32_t other = t->rank;
     while (other > 0 && t->sizes[x->dimension[other - 1]] == 1)
         other--;
     return last > 0 && other > 0 && x->dimension[other - 1] != last - 1;

@@ -141,6 +141,14 @@ static inline bool ir_is_pure(const ir_func *f, ir_ref r)
     return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0;
 }
 
+/* Dimensions up to the last one of more than one element: what lines are along. */
+static inline uint32_t ir_rank_in_use(const ir_tensor *t)
+{
+    uint32_t rank = t->rank;
+    while (rank > 0 && t->sizes[rank - 1] == 1)
+        rank--;
+    return rank;
+}
 static inline bool ir_is_serial(const ir_func *f, ir_ref loop)
 {
     return f->nodes[loop].op == IR_FOR && (f->nodes[loop].flags & IR_FOR_SERIAL) != 0;
