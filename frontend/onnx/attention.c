@@ -49,8 +49,12 @@ opjit_tensor opjit_onnx_attend(onnx_import *m, const attention *a)
         scores = opjit_graph_fill_band(g, scores, -INFINITY, (int32_t)a->past + 1, INT32_MAX);
     if (a->window != 0)
         scores = opjit_graph_fill_band(g, scores, -INFINITY, INT32_MIN, (int32_t)a->past + 1 - (int32_t)a->window);
-    return opjit_graph_matrix_multiply(g, opjit_graph_softmax(g, scores, 3), repeat_heads(m, a, a->v, a->v_width), 0,
-                                       0);
+    opjit_tensor weights = opjit_graph_softmax(g, scores, 3);
+    if (a->zero_unseen && a->mask.index != 0)
+        weights = opjit_graph_where(
+            g, opjit_graph_equals(g, opjit_graph_reduce_max(g, scores, 3), opjit_onnx_scalar(m, a->type, -INFINITY)),
+            opjit_onnx_scalar(m, a->type, 0), weights);
+    return opjit_graph_matrix_multiply(g, weights, repeat_heads(m, a, a->v, a->v_width), 0, 0);
 }
 
 opjit_tensor opjit_onnx_attention_mask(onnx_import *m, const onnx_call *c, uint32_t i, int32_t type)

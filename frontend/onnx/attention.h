@@ -12,9 +12,10 @@ typedef struct attention {
     uint64_t batch, heads, kv_heads, queries, keys, width, v_width;
     double scale, softcap;
     bool causal;
-    uint64_t window; /* keys that a query sees at most; 0: all */
-    uint64_t past;   /* keys that come before the first query's own */
-    bool is_prompt;  /* none does */
+    bool zero_unseen; /* a query whose keys are all masked gives zeros; else softmax's NaN */
+    uint64_t window;  /* keys that a query sees at most; 0: all */
+    uint64_t past;    /* keys that come before the first query's own */
+    bool is_prompt;   /* none does */
     int32_t type;
 } attention;
 

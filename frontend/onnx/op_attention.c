@@ -46,6 +46,7 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
     a.keys += a.past;
     a.mask = opjit_onnx_attention_mask(m, c, 3, a.type);
     a.causal = opjit_onnx_int(m, c, "is_causal", 0) != 0;
+    a.zero_unseen = true; /* as opset 23 says */
     a.scale = (double)opjit_onnx_float(m, c, "scale", (float)(1 / sqrt((double)a.width)));
     a.softcap = (double)opjit_onnx_float(m, c, "softcap", 0);
     const opjit_tensor y = opjit_onnx_attend(m, &a);

@@ -46,6 +46,17 @@ def found(case, node, random):
              {"s": np.float32([1, 1, 2.6, 1.5])})
     case("ConvTranspose that leaves gaps", [node("ConvTranspose", ["x", "w"], auto_pad="SAME_UPPER", strides=[3, 2])],
          {"x": floats(1, 2, 6, 4)}, {"w": floats(2, 3, 2, 3)})
+    # Queries that see no key, by the mask alone or with the causal one: rows of zeros.
+    for kind in ("bool", "f4"):
+        for sizes in ((5, 7), (2, 1, 5, 7), (1, 3, 5, 7)):
+            sees = random.random(sizes) < .5
+            sees[..., 0, :] = False
+            sees[..., -1, :] = True
+            mask = sees if kind == "bool" else np.where(sees, 0, -np.inf).astype(kind)
+            for attributes in ({}, {"is_causal": 1}, {"softcap": 2.0}):
+                case(f"Attention without keys {kind} {sizes} {attributes}",
+                     [node("Attention", ["q", "k", "v", "m"], **attributes)],
+                     {"q": floats(2, 3, 5, 8), "k": floats(2, 3, 7, 8), "v": floats(2, 3, 7, 4), "m": mask}, opset=23)
     # Windows of bytes with more remainders of their stride than there are loops for, and channels of more taps than a
     # block of sums has products.
     for channels, taps, stride, pad, kind in ((3, 7, 4, 3, "u1"), (3, 7, 4, 0, "i1"), (8, 8, 8, 0, "u1"),
