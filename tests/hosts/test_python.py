@@ -511,6 +511,27 @@ class Calls(unittest.TestCase):
         np.testing.assert_array_equal(self.k(Viewed(self.a)), self.a + 1)
         self.refused("buffer 0: float32 [4, 5] expected, float32 [20] given", Viewed(self.a.ravel()))
 
+    def test_masked(self):
+        """A mask that hides something would be lost; one that hides nothing is nothing."""
+        g = opjit.Graph()
+        k = opjit.compile(g.input((4,)) + 1)
+        x = np.arange(4, dtype="f")
+        masked = np.ma.array(x, mask=[0, 1, 0, 0])
+        for call in (lambda: k(masked), lambda: k(x, out=masked), lambda: opjit.Graph().input((4,)) + masked):
+            with self.assertRaisesRegex(ValueError, r"^(buffer [01]|constant): a masked array given, .*$"):
+                call()
+        for array in (np.ma.array(x), np.ma.array(x, mask=[0, 0, 0, 0]), masked.filled(7)):
+            self.assertEqual(k(array).tolist(), (np.asarray(array) + 1).tolist())
+
+    def test_other_elements(self):
+        """What is no array of numbers is refused in one line that names the buffer."""
+        g = opjit.Graph()
+        k, q = opjit.compile(g.input((4,)) + 1), opjit.compile(opjit.Graph().input((4,), "int64") + 1)
+        for dtype in ("datetime64[s]", "timedelta64[s]", [("a", "i8")], ">i8", object, "U1", "S8", "V8", "c8", "g"):
+            with self.assertRaisesRegex(ValueError, r"^buffer 0: [^\n]+$"):
+                q(np.zeros(4, dtype))
+        self.assertEqual(k(np.zeros(4, [("a", "f4")])["a"]).tolist(), [1, 1, 1, 1])
+
     def test_freed_memory(self):
         view = memoryview(bytearray(80)).cast("f", (4, 5))
         view.release()
@@ -833,6 +854,12 @@ class Package(unittest.TestCase):
         for transform in (torch.func.vmap(k), torch.func.grad(lambda x: k(x).sum())):
             with self.assertRaisesRegex(RuntimeError, "^buffer 0: [^\n]*$"):
                 transform(torch.ones(2, 4, 5))
+        part = torch.ones(8, 5)[4:]  # whose address then is the distance to a storage that is gone
+        part.untyped_storage().resize_(0)
+        with self.assertRaisesRegex(opjit.Error, "^buffer 0: .* one without memory given$"):
+            k(part)
+        with self.assertRaisesRegex(ValueError, "^constant: a tensor without memory given$"):
+            opjit.Graph().input((4, 5)) + part
         w = torch.ones(4, 5, requires_grad=True)
         for out in (None, a):
             with self.assertRaisesRegex(opjit.Error, r"^buffer 0: a tensor that requires grad given[^\n]*$"):
@@ -840,6 +867,25 @@ class Package(unittest.TestCase):
             with torch.no_grad():
                 self.assertTrue(torch.equal(k(w, out=out), torch.full((4, 5), 2.0)))
         self.assertTrue(torch.equal(k(torch.ones(4, 5, requires_grad=True).detach()), torch.full((4, 5), 2.0)))
+
+    def test_torch_views_of_other_signs(self):
+        """Views whose elements in memory have the other sign, or are complex."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no PyTorch")
+        g = opjit.Graph()
+        k, one = opjit.compile(g.input((4,)) + 1), opjit.compile(opjit.Graph().input((1,)) + 1)
+        a = torch.arange(4.0)
+        z = torch.complex(a, a)
+        for call in (lambda: k(torch._neg_view(a)), lambda: k(a, out=torch._neg_view(torch.zeros(4))),
+                     lambda: one(z[3:].conj().imag)):
+            with self.assertRaisesRegex(opjit.Error, r"^buffer [01]: a view with the negative bit given, .*$"):
+                call()
+        with self.assertRaisesRegex(opjit.Error, r"^buffer 0: float32 \[4\] expected, complex64 \[4\] given$"):
+            k(z.conj())
+        self.assertEqual(k(torch._neg_view(a).resolve_neg()).tolist(), [1, 0, -1, -2])
+        self.assertEqual(k(z.conj().imag.contiguous()).tolist(), [1, 0, -1, -2])
 
     def test_jax(self):
         try:

@@ -4,6 +4,7 @@
  * written. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "frontend/hosts/python/host.h"
 
@@ -90,9 +91,23 @@ static void view_of_buffer(host_array *a)
     }
 }
 
-/* The table of the object's type; NULL: it has none. */
-static const dlpack_exchange *exchange_of(host_state *state, PyTypeObject *type)
+/* The C function behind a method without arguments; NULL: there is no such method, or it is one of Python's. */
+static PyCFunction function_of(PyObject *object, const char *name)
 {
+    PyObject *const method = PyObject_GetAttrString(object, name);
+    PyCFunction function = NULL;
+    if (method == NULL)
+        PyErr_Clear();
+    else if (PyCFunction_Check(method) && PyCFunction_GetFlags(method) == METH_NOARGS)
+        function = PyCFunction_GetFunction(method);
+    Py_XDECREF(method);
+    return function;
+}
+
+/* The table of the object's type; NULL: it has none. */
+static const dlpack_exchange *exchange_of(host_state *state, PyObject *object)
+{
+    PyTypeObject *const type = Py_TYPE(object);
     PyObject *capsule;
     if ((PyObject *)type == state->exchange_type)
         return state->exchange;
@@ -104,6 +119,7 @@ static const dlpack_exchange *exchange_of(host_state *state, PyTypeObject *type)
             state->exchange_type = Py_NewRef((PyObject *)type);
             state->exchange = table; /* the type's, which is kept */
             state->has_gradients = PyObject_HasAttr((PyObject *)type, state->str_requires_grad) != 0;
+            state->is_negated = function_of(object, "is_neg");
             Py_DECREF(capsule);
             return table;
         }
@@ -113,8 +129,9 @@ static const dlpack_exchange *exchange_of(host_state *state, PyTypeObject *type)
     return NULL;
 }
 
-/* The exception that is set, without what its text has behind the first line: PyTorch's have frames of C++ there. */
-static void cut_exception(uint32_t index)
+/* The exception that is set, with the buffer's number before its text, of which the first line is kept: PyTorch's have
+ * frames of C++ behind it. */
+static void name_exception(uint32_t index)
 {
     PyObject *type, *value, *trace, *text, *line;
     Py_ssize_t end;
@@ -122,8 +139,10 @@ static void cut_exception(uint32_t index)
     PyErr_NormalizeException(&type, &value, &trace);
     text = PyObject_Str(value);
     end = text != NULL ? PyUnicode_FindChar(text, '\n', 0, PyUnicode_GetLength(text), 1) : -1;
-    line = end >= 0 ? PyUnicode_Substring(text, 0, end) : NULL;
-    if (line != NULL)
+    line = text != NULL ? PyUnicode_Substring(text, 0, end >= 0 ? end : PyUnicode_GetLength(text)) : NULL;
+    if (line != NULL && (type == PyExc_RuntimeError || type == PyExc_ValueError || type == PyExc_BufferError))
+        PyErr_Format(type, "buffer %u: %U", index, line);
+    else if (line != NULL && end >= 0)
         PyErr_Format(PyExc_RuntimeError, "buffer %u: %U", index, line);
     else
         PyErr_Restore(Py_XNewRef(type), Py_XNewRef(value), Py_XNewRef(trace));
@@ -134,12 +153,22 @@ static void cut_exception(uint32_t index)
     Py_XDECREF(type);
 }
 
+/* Raises "buffer 1: WHAT given, WHY". */
+static int refuse(host_state *state, uint32_t index, const char *what, const char *why)
+{
+    opjit_error error = {
+        .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index, .op = "call", .field = "buffers"
+    };
+    snprintf(error.message, sizeof error.message, "buffer %u: %s given, %s", index, what, why);
+    host_raise(state, &error);
+    return -1;
+}
+
 /* Refuses a tensor that somebody wants the gradient of, as kernels have none. */
 static int check_gradient(host_state *state, PyObject *object, uint32_t index)
 {
     PyObject *const needs = PyObject_GetAttr(object, state->str_requires_grad);
     PyObject *module, *is_enabled = NULL;
-    opjit_error error = { .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index, .op = "call" };
     int status = needs != NULL ? 0 : -1;
     if (needs == Py_True) {
         module = PyImport_ImportModule("torch");
@@ -147,27 +176,63 @@ static int check_gradient(host_state *state, PyObject *object, uint32_t index)
         Py_XDECREF(module);
         status = is_enabled == Py_False ? 0 : -1;
     }
-    if (is_enabled == Py_True) {
-        snprintf(error.field, sizeof error.field, "buffers");
-        snprintf(error.message, sizeof error.message,
-                 "buffer %u: a tensor that requires grad given, kernels have no gradient: detach() it, or call under "
-                 "torch.no_grad()",
-                 index);
-        host_raise(state, &error);
-    }
+    if (is_enabled == Py_True)
+        status = refuse(state, index, "a tensor that requires grad",
+                        "kernels have no gradient: detach() it, or call under torch.no_grad()");
     Py_XDECREF(is_enabled);
     Py_XDECREF(needs);
     return status;
 }
 
+/* Refuses a tensor whose elements in memory have the other sign, as those of x.conj().imag do. */
+static int check_sign(host_state *state, PyObject *object, uint32_t index)
+{
+    PyObject *const is_negated = state->is_negated(object, NULL);
+    int status = is_negated != NULL ? 0 : -1;
+    if (is_negated == Py_True)
+        status = refuse(state, index, "a view with the negative bit",
+                        "its elements' signs are not in memory: "
+                        "resolve_neg() it");
+    Py_XDECREF(is_negated);
+    return status;
+}
+
 static int take_exchange(host_state *state, const dlpack_exchange *exchange, PyObject *object, uint32_t index,
-                         bool is_output, host_array *out)
+                         host_array_role role, host_array *out)
 {
     if (exchange->view(object, &out->tensor) != 0) {
-        cut_exception(index);
+        name_exception(index);
         return -1;
     }
-    return state->has_gradients && !is_output ? check_gradient(state, object, index) : 0;
+    if (role == HOST_RESULT)
+        return 0;
+    if ((uintptr_t)out->tensor.data < state->first_address)
+        out->tensor.data = NULL;
+    if (state->is_negated != NULL && out->tensor.code == HOST_CODE_FLOAT && check_sign(state, object, index) != 0)
+        return -1;
+    return state->has_gradients && role == HOST_INPUT ? check_gradient(state, object, index) : 0;
+}
+
+/* Refuses a masked array that hides something; state->plain_type becomes the type of one that has no mask at all. */
+static int check_mask(host_state *state, PyObject *object, uint32_t index)
+{
+    PyObject *const type = (PyObject *)Py_TYPE(object);
+    PyObject *masked = NULL, *before;
+    int hides = 0;
+    if (PyObject_HasAttrString(type, "mask") && PyObject_HasAttrString(type, "fill_value")) {
+        PyObject *const module = PyImport_ImportModule("numpy.ma");
+        masked = module != NULL ? PyObject_CallMethod(module, "is_masked", "O", object) : NULL;
+        hides = masked != NULL ? PyObject_IsTrue(masked) : -1;
+        Py_XDECREF(module);
+        Py_XDECREF(masked);
+        if (hides > 0)
+            return refuse(state, index, "a masked array", "kernels have no masks: filled() it");
+        return hides;
+    }
+    before = state->plain_type;
+    state->plain_type = Py_NewRef(type);
+    Py_XDECREF(before);
+    return 0;
 }
 
 static PyObject *capsule_of(host_state *state, PyObject *object)
@@ -207,22 +272,31 @@ static int take_capsule(host_state *state, PyObject *object, host_array *out)
     return 0;
 }
 
-int host_array_take(host_state *state, PyObject *object, uint32_t index, bool is_output, host_array *out)
+/* Memory that is allocated lies behind the program, and from 1 GiB on where somebody asks for low addresses. */
+uintptr_t host_first_address(void)
+{
+    const uintptr_t program = (uintptr_t)getauxval(AT_PHDR), low = (uintptr_t)1 << 30;
+    return program < low ? program : low;
+}
+
+int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out)
 {
     const dlpack_exchange *exchange;
     out->capsule = NULL;
     out->has_buffer = out->read_only = false;
     out->type = NULL;
     if (PyObject_CheckBuffer(object)) {
-        if (PyObject_GetBuffer(object, &out->buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0)
+        if (PyObject_GetBuffer(object, &out->buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+            name_exception(index);
             return -1;
+        }
         out->has_buffer = true;
         view_of_buffer(out);
-        return 0;
+        return (PyObject *)Py_TYPE(object) == state->plain_type ? 0 : check_mask(state, object, index);
     }
-    exchange = exchange_of(state, Py_TYPE(object));
+    exchange = exchange_of(state, object);
     if (exchange != NULL)
-        return take_exchange(state, exchange, object, index, is_output, out);
+        return take_exchange(state, exchange, object, index, role, out);
     if (PyObject_HasAttrString(object, "__dlpack__"))
         return take_capsule(state, object, out);
     PyErr_Format(PyExc_TypeError, "buffer %u: an array is needed, %R given", index, (PyObject *)Py_TYPE(object));

@@ -38,6 +38,9 @@ typedef struct host_state {
     PyObject *exchange_type;             /* the type that had a table last */
     const dlpack_exchange *exchange;     /* and its table */
     bool has_gradients;                  /* arrays of the type say whether they need one */
+    PyCFunction is_negated;              /* and whether memory has the other sign; NULL: they don't */
+    PyObject *plain_type;                /* the type with a buffer that had no mask last */
+    uintptr_t first_address;             /* no array lies below it */
 } host_state;
 
 /* An input or output of a graph as it was declared: a kernel knows the view of it that one of its readers has. */
@@ -159,9 +162,15 @@ typedef struct host_array {
     Py_buffer buffer;
 } host_array;
 
-/* Takes the memory of buffer `index` without a copy; -1: it has none, or an input wants a gradient, and there is an
- * exception. */
-int host_array_take(host_state *state, PyObject *object, uint32_t index, bool is_output, host_array *out);
+/* What an array is of a call: the caller's, or a result that was just made, of which all is known. */
+typedef enum host_array_role { HOST_INPUT, HOST_OUTPUT, HOST_RESULT } host_array_role;
+
+/* An address below all arrays of this process.  PyTorch gives one for a part of a tensor whose memory is gone: what lies
+ * before the part. */
+uintptr_t host_first_address(void);
+/* Takes the memory of buffer `index` without a copy; -1: it has none, or it has not all that the array means (a
+ * gradient, a mask, signs), and there is an exception. */
+int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out);
 void host_array_drop(host_array *array);
 
 /* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */

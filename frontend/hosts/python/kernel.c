@@ -205,9 +205,9 @@ static int check_array(host_kernel *k, call_args *c, uint32_t index)
 }
 
 /* Checks it, if it is known what it has to be. */
-static int take_array(host_kernel *k, call_args *c, uint32_t index)
+static int take_array(host_kernel *k, call_args *c, uint32_t index, host_array_role role)
 {
-    const int status = host_array_take(k->state, c->objects[index], index, index >= k->inputs, &c->arrays[index]);
+    const int status = host_array_take(k->state, c->objects[index], index, role, &c->arrays[index]);
     c->taken++;
     return status == 0 && c->ports != NULL ? check_array(k, c, index) : status;
 }
@@ -278,17 +278,18 @@ static PyObject *call_with(host_kernel *k, call_args *c, PyObject *const *args, 
     uint32_t made = 0; /* outputs that are new references: all of them, or none */
     int status = read_arguments(k, args, count, names, c);
     for (uint32_t i = 0; i < k->inputs && status == 0; i++)
-        status = take_array(k, c, i);
+        status = take_array(k, c, i, HOST_INPUT);
     if (status == 0 && c->ports == NULL)
         status = find_ports(k, c);
     for (uint32_t i = k->inputs; i < total && status == 0; i++) {
-        if (c->objects[i] == NULL) {
+        const host_array_role role = c->objects[i] == NULL ? HOST_RESULT : HOST_OUTPUT;
+        if (role == HOST_RESULT) {
             c->objects[i] = make_result(k, i - k->inputs, &c->ports[i], k->inputs > 0 ? c->objects[0] : NULL);
             status = c->objects[i] != NULL ? 0 : -1;
             made += status == 0;
         }
         if (status == 0)
-            status = take_array(k, c, i);
+            status = take_array(k, c, i, role);
     }
     if (status == 0 && run(k, c) == 0)
         result = results_of(k, c->objects);

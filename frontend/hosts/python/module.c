@@ -252,6 +252,7 @@ static int module_exec(PyObject *module)
     state->str_exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
     state->str_requires_grad = PyUnicode_InternFromString("requires_grad");
     state->versions = Py_BuildValue("{s:(ii)}", "max_version", 1, 3);
+    state->first_address = host_first_address();
     if (state->error == NULL || state->str_out == NULL || state->str_dlpack == NULL || state->str_exchange == NULL ||
         state->str_requires_grad == NULL || state->versions == NULL ||
         PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
@@ -272,6 +273,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->numpy_empty);
     Py_VISIT(state->numpy_dtype);
     Py_VISIT(state->exchange_type);
+    Py_VISIT(state->plain_type);
     return 0;
 }
 
@@ -291,6 +293,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->numpy_empty);
     Py_CLEAR(state->numpy_dtype);
     Py_CLEAR(state->exchange_type);
+    Py_CLEAR(state->plain_type);
     return 0;
 }
 

@@ -24,8 +24,20 @@ def dtype_name(dtype):
     return "uint8" if name in ("bool", "bool_") else _FORMATS.get(name, name)
 
 
+def _check_whole(array):
+    """Refuses what NumPy would read in silence: under a mask, and where a tensor of PyTorch has no memory any more."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and numpy.ma.is_masked(array):
+        raise ValueError("constant: a masked array given, kernels have no masks: filled() it")
+    if torch is not None and isinstance(array, torch.Tensor) and array.layout == torch.strided and array.numel() > 0:
+        last = array.storage_offset() + sum((n - 1) * stride for n, stride in zip(array.shape, array.stride()))
+        if (last + 1) * array.element_size() > array.untyped_storage().nbytes():
+            raise ValueError("constant: a tensor without memory given")
+
+
 def content(array):
     """(dtype, shape, bytes) of an array, packed.  Numbers of lists are int64 or float32."""
+    _check_whole(array)
     try:
         view = memoryview(array)
     except TypeError:  # no buffer: lists, and arrays with __array__
