@@ -401,7 +401,8 @@ def main():
         d = Draw(seed)
         kind = MODELS[seed % len(MODELS)]
         kind(d)
-        why = made.compare(opjit, d.nodes, d.inputs, d.constants, d.outputs, d.off)
+        opset = max(19, *(made.NEWER.get(one.op_type, 19) for one in d.nodes))
+        why = made.compare(opjit, d.nodes, d.inputs, d.constants, d.outputs, d.off, opset)
         if why:
             failed += 1
             print(f"FAIL {seed} ({kind.__name__}): {why}\n  {[(n.op_type, list(n.input)) for n in d.nodes]}")
