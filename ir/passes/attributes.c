@@ -50,7 +50,7 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
         cost <= 1 && w->store == 0 && vectors >= 8 * MAX_UNROLL &&
         opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
     /* Four copies take longer to compile than two, which pays where rounds of mathematical functions become shorter. */
-    const bool few = cost < MATH_COST || (w->math && cost <= 24);
+    const bool few = cost < MATH_COST || (w->math && cost < 2 * MATH_COST);
     const bool streams = w->store != 0 && s->beyond_caches && cost <= STREAM_COST;
     const bool waits = w->update && cost <= WAIT_COST && vectors >= 32;
     int64_t unroll = cost >= SPELLED_OUT    ? MAX_UNROLL
