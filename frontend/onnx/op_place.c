@@ -126,24 +126,6 @@ opjit_status opjit_onnx_col2im(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, y, x->type, count + 2);
 }
 
-opjit_status opjit_onnx_max_roi_pool(onnx_import *m, onnx_call *c)
-{
-    DML_ROI_POOLING_OPERATOR_DESC desc = { .SpatialScale = opjit_onnx_float(m, c, "spatial_scale", 1) };
-    uint32_t sizes[2];
-    TRY(opjit_onnx_need(m, c, 2));
-    TRY(opjit_onnx_spatial(m, c, "pooled_shape", 2, 1, sizes));
-    const onnx_value *const x = c->inputs[0], *const regions = c->inputs[1];
-    if (x->rank != 4 || regions->rank != 2 || regions->dims[1] != 5)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                                 "%u dimensions, must be 4, regions of %u, must be {regions, 5}", x->rank,
-                                 regions->rank);
-    desc.PooledSize.Height = sizes[0];
-    desc.PooledSize.Width = sizes[1];
-    const uint64_t flat[4] = { 1, 1, regions->dims[0], 5 };
-    const opjit_tensor inputs[2] = { onnx_tensor_of(m, c, 0), opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 4, flat) };
-    return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_ROI_POOLING, &desc, inputs, 2), x->type, 4);
-}
-
 opjit_tensor opjit_onnx_write_rows(onnx_import *m, opjit_tensor past, opjit_tensor news, uint32_t rank,
                                    const uint64_t *dims, uint32_t axis, uint64_t count, opjit_tensor first,
                                    bool circular)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_scatter.c - elements at places that data name: scattering, unpooling, what is not zero, regions. */
+/* op_scatter.c - elements at places that data name: scattering, unpooling, what is not zero. */
 #include <opjit/operators.h>
 
-#include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
 /* How updates are combined with what is there; *out_combines: whether they don't just replace it. */
@@ -194,52 +193,4 @@ opjit_status opjit_onnx_non_zero(onnx_import *m, onnx_call *c)
     }
     const uint64_t dims[2] = { rank, found };
     return opjit_onnx_give_data(m, c, 0, ONNX_INT64, 2, dims, places);
-}
-
-/* Regions {n, 4} that are, times scale, at least one element wide and high: what output_half_pixel does. */
-static opjit_tensor at_least_one(onnx_import *m, const onnx_call *c, float scale)
-{
-    opjit_graph *const g = m->graph;
-    const uint32_t sizes[2] = { (uint32_t)c->inputs[1]->dims[0], 2 }, first[2] = { 0, 0 }, second[2] = { 0, 2 };
-    const opjit_tensor regions = onnx_tensor_of(m, c, 1), begin = opjit_graph_slice(g, regions, first, sizes, NULL);
-    const opjit_tensor one = opjit_onnx_scalar(m, c->inputs[1]->type, 1 / (double)scale);
-    const opjit_tensor parts[2] = { begin, opjit_graph_max(g, opjit_graph_slice(g, regions, second, sizes, NULL),
-                                                           opjit_graph_add(g, begin, one)) };
-    return opjit_graph_join(g, parts, 2, 1);
-}
-
-opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
-{
-    TRY(opjit_onnx_need(m, c, 3));
-    const onnx_value *const x = c->inputs[0], *const regions = c->inputs[1];
-    const bool half = opjit_onnx_text_is(m, c, "coordinate_transformation_mode", "half_pixel",
-                                         m->opset < 16 ? "output_half_pixel" : "half_pixel");
-    const float scale = opjit_onnx_float(m, c, "spatial_scale", 1);
-    const int64_t samples = opjit_onnx_int(m, c, "sampling_ratio", 0);
-    const int64_t sizes[2] = { opjit_onnx_int(m, c, "output_height", 1), opjit_onnx_int(m, c, "output_width", 1) };
-    if (x->rank != 4 || regions->rank != 2 || samples < 0 || samples > 1000 || sizes[0] < 1 || sizes[1] < 1 ||
-        sizes[0] > INT32_MAX || sizes[1] > INT32_MAX)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, %lld samples, %lld by %lld results",
-                                 x->rank, (long long)samples, (long long)sizes[0], (long long)sizes[1]);
-    DML_ROI_ALIGN1_OPERATOR_DESC desc = { 0 };
-    desc.ReductionFunction =
-        opjit_onnx_text_is(m, c, "mode", "max", "avg") ? DML_REDUCE_FUNCTION_MAX : DML_REDUCE_FUNCTION_AVERAGE;
-    desc.InterpolationMode = DML_INTERPOLATION_MODE_LINEAR;
-    desc.SpatialScaleX = desc.SpatialScaleY = scale;
-    desc.InputPixelOffset = half ? 0.5f : 0;
-    desc.OutputPixelOffset = -0.5f;
-    desc.MinimumSamplesPerOutput = samples == 0 ? 1 : (uint32_t)samples;
-    desc.MaximumSamplesPerOutput = samples == 0 ? UINT32_MAX : (uint32_t)samples;
-    const uint64_t boxes[4] = { 1, 1, regions->dims[0], 4 }, images[4] = { 1, 1, 1, regions->dims[0] };
-    const opjit_tensor inputs[3] = {
-        onnx_tensor_of(m, c, 0),
-        opjit_onnx_reshape(m, half ? onnx_tensor_of(m, c, 1) : at_least_one(m, c, scale), 4, boxes),
-        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 2), c->inputs[2]->type, ONNX_UINT32), 4, images)
-    };
-    const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN,
-                                     4,
-                                     { (uint32_t)regions->dims[0], (uint32_t)x->dims[1], (uint32_t)sizes[0],
-                                       (uint32_t)sizes[1] } };
-    const opjit_tensor y = opjit_fe_build_op(m->graph, DML_OPERATOR_ROI_ALIGN1, &desc, inputs, 3, &type);
-    return opjit_onnx_give(m, c, 0, y, x->type, 4);
 }

@@ -57,6 +57,18 @@ def found(case, node, random):
                 case(f"Attention without keys {kind} {sizes} {attributes}",
                      [node("Attention", ["q", "k", "v", "m"], **attributes)],
                      {"q": floats(2, 3, 5, 8), "k": floats(2, 3, 7, 8), "v": floats(2, 3, 7, 4), "m": mask}, opset=23)
+    for half in ("half_pixel", "output_half_pixel"):
+        for grid, rows, columns in ((1, 2, 3), (2, 3, 2), (3, 1, 4)):
+            case(f"RoiAlign max {half} {grid}",
+                 [node("RoiAlign", ["x", "r", "b"], mode="max", coordinate_transformation_mode=half, sampling_ratio=grid,
+                       output_height=rows, output_width=columns, spatial_scale=.5)],
+                 {"x": floats(2, 3, 7, 9), "r": random.uniform(-4, 22, (5, 4)).astype("f4"),
+                  "b": np.int64([1, 0, 0, 1, 1])}, opset=16)
+    # auto_pad pads; where windows leave elements between them, the first one begins at the first element (ONNX Runtime
+    # cuts the image at both ends, so that other elements are read).
+    for pad in ("SAME_UPPER", "SAME_LOWER"):
+        case(f"Conv of gaps {pad}", [node("Conv", ["x", "w"], auto_pad=pad, strides=[5])], {"x": floats(1, 1, 10)},
+             {"w": np.ones((1, 1, 1), "f4")}, off=0, want=lambda x: x[:, :, ::5])
     # Windows of bytes with more remainders of their stride than there are loops for, and channels of more taps than a
     # block of sums has products.
     for channels, taps, stride, pad, kind in ((3, 7, 4, 3, "u1"), (3, 7, 4, 0, "i1"), (8, 8, 8, 0, "u1"),
