@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_ml.c - operators of ai.onnx.ml: numbers scaled, replaced and picked before a model, linear models, and
- * support vectors. */
+/* op_ml.c - operators of ai.onnx.ml: numbers scaled, replaced and picked before a model, linear models, labels. */
 #include "frontend/onnx/ops.h"
 
 opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2])
@@ -14,22 +13,19 @@ opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t siz
     return OPJIT_OK;
 }
 
-/* The input's elements as floats. */
-static opjit_tensor floats_in(onnx_import *m, const onnx_call *c)
+opjit_tensor opjit_onnx_sample_floats(onnx_import *m, const onnx_call *c)
 {
     return opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, ONNX_FLOAT);
 }
 
-/* How many numbers an attribute has; floats, or ints where it has such. */
-static uint32_t count_of(const onnx_import *m, const onnx_call *c, const char *name)
+uint32_t opjit_onnx_count_numbers(const onnx_import *m, const onnx_call *c, const char *name)
 {
     const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
     return a == NULL || (a->floats == NULL && a->ints == NULL) ? 0 : a->count;
 }
 
-/* An attribute's numbers, of which there are as many as the sizes say, as a tensor; null: they were refused. */
-static opjit_tensor numbers(onnx_import *m, const onnx_call *c, const char *name, int32_t type, uint32_t rank,
-                            const uint64_t *dims)
+opjit_tensor opjit_onnx_number_table(onnx_import *m, const onnx_call *c, const char *name, int32_t type, uint32_t rank,
+                                     const uint64_t *dims)
 {
     const opjit_tensor null = { 0, 0 };
     const onnx_attribute *const a = opjit_onnx_attribute(m, c, name);
@@ -55,10 +51,10 @@ static opjit_tensor numbers(onnx_import *m, const onnx_call *c, const char *name
 static opjit_tensor for_columns(onnx_import *m, const onnx_call *c, const char *name, int32_t type, uint64_t columns,
                                 double otherwise)
 {
-    const uint32_t count = count_of(m, c, name);
+    const uint32_t count = opjit_onnx_count_numbers(m, c, name);
     if (opjit_onnx_attribute(m, c, name) == NULL)
         return opjit_onnx_scalar(m, type, otherwise);
-    return numbers(m, c, name, type, 1, (uint64_t[]){ count == 1 ? 1 : columns });
+    return opjit_onnx_number_table(m, c, name, type, 1, (uint64_t[]){ count == 1 ? 1 : columns });
 }
 
 static opjit_status give_like_input(onnx_import *m, onnx_call *c, opjit_tensor y, int32_t type)
@@ -74,7 +70,7 @@ opjit_status opjit_onnx_scaler(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_samples(m, c, sizes));
     const opjit_tensor offset = for_columns(m, c, "offset", ONNX_FLOAT, sizes[1], 0),
                        scale = for_columns(m, c, "scale", ONNX_FLOAT, sizes[1], 1);
-    const opjit_tensor y = opjit_graph_subtract(m->graph, floats_in(m, c), offset);
+    const opjit_tensor y = opjit_graph_subtract(m->graph, opjit_onnx_sample_floats(m, c), offset);
     return give_like_input(m, c, opjit_graph_multiply(m->graph, y, scale), ONNX_FLOAT);
 }
 
@@ -117,7 +113,7 @@ opjit_status opjit_onnx_normalizer(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_samples(m, c, sizes));
     opjit_graph *const g = m->graph;
     const uint32_t axis = c->inputs[0]->rank - 1;
-    const opjit_tensor x = floats_in(m, c);
+    const opjit_tensor x = opjit_onnx_sample_floats(m, c);
     DML_REDUCE_FUNCTION function = DML_REDUCE_FUNCTION_MAX;
     if (opjit_onnx_text_is(m, c, "norm", "L1", "MAX"))
         function = DML_REDUCE_FUNCTION_L1;
@@ -214,12 +210,13 @@ opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_te
 /* Rows times coefficients, a row for each target, and intercepts. */
 static opjit_tensor linear(onnx_import *m, const onnx_call *c, const uint64_t sizes[2], uint64_t targets)
 {
-    const opjit_tensor x = opjit_onnx_reshape(m, floats_in(m, c), 2, sizes);
-    const opjit_tensor w = numbers(m, c, "coefficients", ONNX_FLOAT, 2, (uint64_t[]){ targets, sizes[1] });
+    const opjit_tensor x = opjit_onnx_reshape(m, opjit_onnx_sample_floats(m, c), 2, sizes);
+    const opjit_tensor w =
+        opjit_onnx_number_table(m, c, "coefficients", ONNX_FLOAT, 2, (uint64_t[]){ targets, sizes[1] });
     const opjit_tensor y = opjit_graph_matrix_multiply(m->graph, x, w, 0, 1);
-    if (count_of(m, c, "intercepts") == 0)
+    if (opjit_onnx_count_numbers(m, c, "intercepts") == 0)
         return y;
-    return opjit_graph_add(m->graph, y, numbers(m, c, "intercepts", ONNX_FLOAT, 1, &targets));
+    return opjit_graph_add(m->graph, y, opjit_onnx_number_table(m, c, "intercepts", ONNX_FLOAT, 1, &targets));
 }
 
 opjit_status opjit_onnx_linear_regressor(onnx_import *m, onnx_call *c)
@@ -241,172 +238,19 @@ opjit_status opjit_onnx_linear_classifier(onnx_import *m, onnx_call *c)
 {
     uint64_t sizes[2] = { 0, 0 };
     TRY(opjit_onnx_samples(m, c, sizes));
-    const uint64_t classes = count_of(m, c, "classlabels_ints");
-    if (classes < 2 || sizes[1] == 0 || count_of(m, c, "coefficients") / sizes[1] != classes)
+    const uint64_t classes = opjit_onnx_count_numbers(m, c, "classlabels_ints");
+    if (classes < 2 || sizes[1] == 0 || opjit_onnx_count_numbers(m, c, "coefficients") / sizes[1] != classes)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
                                  "%u coefficients for %llu integer labels: a row for each of two or more is taken",
-                                 count_of(m, c, "coefficients"), (unsigned long long)classes);
+                                 opjit_onnx_count_numbers(m, c, "coefficients"), (unsigned long long)classes);
     opjit_tensor scores = linear(m, c, sizes, classes);
     TRY(opjit_onnx_status(m));
     const opjit_tensor best = opjit_onnx_reshape(m, opjit_graph_argmax(m->graph, scores, 1), 1, &sizes[0]);
-    const opjit_tensor labels =
-        opjit_graph_gather(m->graph, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &classes), best, 0, 1);
+    const opjit_tensor labels = opjit_graph_gather(
+        m->graph, opjit_onnx_number_table(m, c, "classlabels_ints", ONNX_INT64, 1, &classes), best, 0, 1);
     TRY(opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, sizes));
     TRY(opjit_onnx_transformed(m, c, &scores));
     return opjit_onnx_give_as(m, c, 1, scores, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], classes });
-}
-
-/* The kernel function of rows and support vectors, {rows, vectors}; kind: where its name is in read_kernel's list. */
-static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t sizes[2], uint64_t vectors,
-                              uint32_t kind)
-{
-    enum { LINEAR, POLY, RBF, SIGMOID, AXIS = 2 };
-    static const uint32_t axis = AXIS;
-    opjit_graph *const g = m->graph;
-    const onnx_attribute *const p = opjit_onnx_attribute(m, c, "kernel_params");
-    const bool said = p != NULL && p->floats != NULL && p->count == 3;
-    const float gamma = said ? p->floats[0] : 0, offset = said ? p->floats[1] : 0, degree = said ? p->floats[2] : 0;
-    const uint64_t one[3] = { sizes[0], 1, sizes[1] }, all[3] = { 1, vectors, sizes[1] };
-    const opjit_tensor x = opjit_onnx_reshape(m, floats_in(m, c), 2, sizes);
-    const opjit_tensor v = numbers(m, c, "support_vectors", ONNX_FLOAT, 2, (uint64_t[]){ vectors, sizes[1] });
-    if (kind == RBF) {
-        const opjit_tensor apart =
-            opjit_graph_subtract(g, opjit_onnx_reshape(m, x, 3, one), opjit_onnx_reshape(m, v, 3, all));
-        const opjit_tensor far =
-            opjit_onnx_reshape(m, opjit_graph_reduce(g, apart, DML_REDUCE_FUNCTION_SUM_SQUARE, 1, &axis), 2,
-                               (uint64_t[]){ sizes[0], vectors });
-        return opjit_graph_exp(g, opjit_graph_multiply(g, far, opjit_onnx_scalar(m, ONNX_FLOAT, -(double)gamma)));
-    }
-    opjit_tensor y = opjit_graph_matrix_multiply(g, x, v, 0, 1);
-    if (kind == LINEAR)
-        return y;
-    y = opjit_graph_add(g, opjit_graph_multiply(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)gamma)),
-                        opjit_onnx_scalar(m, ONNX_FLOAT, (double)offset));
-    return kind == SIGMOID
-               ? opjit_graph_tanh(g, y)
-               : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
-}
-
-/* Where kernel_type is in this list. */
-static opjit_status read_kernel(onnx_import *m, const onnx_call *c, uint32_t *kind)
-{
-    static const char *const kinds[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
-    for (*kind = 0; *kind < 4; ++*kind)
-        if (opjit_onnx_text_is(m, c, "kernel_type", kinds[*kind], "LINEAR"))
-            return OPJIT_OK;
-    return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
-                             "attribute kernel_type is none of LINEAR, POLY, RBF, SIGMOID");
-}
-
-/* Coefficients times the kernel function of the support vectors, or, where there are none, times the row itself. */
-opjit_status opjit_onnx_support_regressor(onnx_import *m, onnx_call *c)
-{
-    uint64_t sizes[2] = { 0, 0 };
-    uint32_t kind;
-    opjit_graph *const g = m->graph;
-    const int64_t vectors = opjit_onnx_int(m, c, "n_supports", 0);
-    TRY(opjit_onnx_samples(m, c, sizes));
-    TRY(read_kernel(m, c, &kind));
-    if (vectors < 0 || vectors > ONNX_NUMBERS)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute n_supports: %lld, must be 0 to %d",
-                                 (long long)vectors, ONNX_NUMBERS);
-    const uint64_t row[2] = { 1, vectors == 0 ? sizes[1] : (uint64_t)vectors }, one = 1;
-    const opjit_tensor k = vectors == 0 ? opjit_onnx_reshape(m, floats_in(m, c), 2, sizes)
-                                        : kernel_of(m, c, sizes, (uint64_t)vectors, kind);
-    opjit_tensor y = opjit_graph_matrix_multiply(g, k, numbers(m, c, "coefficients", ONNX_FLOAT, 2, row), 0, 1);
-    y = opjit_graph_add(g, y, numbers(m, c, "rho", ONNX_FLOAT, 1, &one));
-    if (opjit_onnx_int(m, c, "one_class", 0) != 0)
-        y = opjit_graph_where(g, opjit_graph_greater(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, 0)),
-                              opjit_onnx_scalar(m, ONNX_FLOAT, 1), opjit_onnx_scalar(m, ONNX_FLOAT, -1));
-    TRY(opjit_onnx_status(m));
-    TRY(opjit_onnx_transformed(m, c, &y));
-    return opjit_onnx_give_as(m, c, 0, y, ONNX_FLOAT, 2, (uint64_t[]){ sizes[0], 1 });
-}
-
-/* Two classes and more, each pair of which has a score: positive for the first one of the two. */
-typedef struct pairs {
-    uint64_t classes, count, vectors; /* vectors: those of class 0, then those of class 1, and so on */
-    float *weights;                   /* {vectors, count}: of the kernel function, in a pair's score */
-    float *votes;                     /* {count, classes}: 1 for the pair's first class, -1 for its second one */
-    float *most;                      /* {classes}: how many pairs have it as the second one */
-} pairs;
-
-/* Row r of the coefficients has what a vector weighs against class r, or, if its own class is r or an earlier one,
- * against class r + 1. */
-static opjit_status read_pairs(onnx_import *m, const onnx_call *c, pairs *p)
-{
-    const onnx_attribute *const counts = opjit_onnx_attribute(m, c, "vectors_per_class");
-    const onnx_attribute *const texts = opjit_onnx_attribute(m, c, "classlabels_strings");
-    const onnx_attribute *const coefficients = opjit_onnx_attribute(m, c, "coefficients");
-    p->classes = texts != NULL && texts->strings != NULL ? texts->count : count_of(m, c, "classlabels_ints");
-    p->count = p->classes * (p->classes - 1) / 2;
-    if (p->classes < 2 || counts == NULL || counts->ints == NULL || counts->count != p->classes)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                 "%llu classes with %u counts of support vectors: two or more with one each are taken",
-                                 (unsigned long long)p->classes, counts == NULL ? 0 : counts->count);
-    for (uint32_t i = 0; i < counts->count; p->vectors += (uint64_t)counts->ints[i++])
-        if (counts->ints[i] < 0 || counts->ints[i] > ONNX_NUMBERS)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute vectors_per_class: %lld, must be 0 to %d",
-                                     (long long)counts->ints[i], ONNX_NUMBERS);
-    if (p->vectors == 0 || p->vectors > ONNX_NUMBERS || p->vectors * p->count > UINT32_MAX / sizeof(float) ||
-        coefficients == NULL || coefficients->floats == NULL || coefficients->count != p->vectors * (p->classes - 1))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u coefficients of %llu support vectors, %llu classes",
-                                 count_of(m, c, "coefficients"), (unsigned long long)p->vectors,
-                                 (unsigned long long)p->classes);
-    p->weights = opjit_onnx_memory(m, p->vectors * p->count * sizeof(float));
-    p->votes = opjit_onnx_memory(m, p->count * p->classes * sizeof(float));
-    p->most = opjit_onnx_memory(m, p->classes * sizeof(float));
-    if (p->weights == NULL || p->votes == NULL || p->most == NULL)
-        return m->error->status;
-    uint64_t pair = 0, first_i = 0;
-    for (uint64_t i = 0; i < p->classes; first_i += (uint64_t)counts->ints[i++]) {
-        uint64_t first_j = first_i + (uint64_t)counts->ints[i];
-        for (uint64_t j = i + 1; j < p->classes; first_j += (uint64_t)counts->ints[j++], pair++) {
-            for (uint64_t k = first_i; k < first_i + (uint64_t)counts->ints[i]; k++)
-                p->weights[k * p->count + pair] = coefficients->floats[(j - 1) * p->vectors + k];
-            for (uint64_t k = first_j; k < first_j + (uint64_t)counts->ints[j]; k++)
-                p->weights[k * p->count + pair] = coefficients->floats[i * p->vectors + k];
-            p->votes[pair * p->classes + i] = 1;
-            p->votes[pair * p->classes + j] = -1;
-            p->most[j] += 1;
-        }
-    }
-    return OPJIT_OK;
-}
-
-/* The class that most pairs vote for, and the scores of all pairs; of two classes s and -s. */
-opjit_status opjit_onnx_support_classifier(onnx_import *m, onnx_call *c)
-{
-    opjit_graph *const g = m->graph;
-    pairs p = { 0 };
-    uint64_t sizes[2] = { 0, 0 };
-    uint32_t kind;
-    TRY(opjit_onnx_samples(m, c, sizes));
-    TRY(read_kernel(m, c, &kind));
-    TRY(read_pairs(m, c, &p));
-    if (count_of(m, c, "prob_a") != 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute prob_a: probabilities are not taken");
-    if (!opjit_onnx_text_is(m, c, "post_transform", "NONE", "NONE"))
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute post_transform: NONE alone is taken");
-    const opjit_tensor k = kernel_of(m, c, sizes, p.vectors, kind);
-    const opjit_tensor weights = opjit_onnx_table(m, ONNX_FLOAT, p.vectors, p.count, p.weights);
-    opjit_tensor s = opjit_graph_matrix_multiply(g, k, weights, 0, 0);
-    s = opjit_graph_add(g, s, numbers(m, c, "rho", ONNX_FLOAT, 1, &p.count));
-    TRY(opjit_onnx_status(m));
-    if (onnx_wants(c, 0)) {
-        const opjit_tensor first = opjit_graph_greater(g, s, opjit_onnx_scalar(m, ONNX_FLOAT, 0));
-        const opjit_tensor for_each = opjit_onnx_table(m, ONNX_FLOAT, p.count, p.classes, p.votes);
-        const opjit_tensor won =
-            opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, first, ONNX_UINT8, ONNX_FLOAT), for_each, 0, 0);
-        const opjit_tensor votes = opjit_graph_add(g, won, opjit_onnx_table(m, ONNX_FLOAT, p.classes, 0, p.most));
-        const opjit_tensor best = opjit_onnx_reshape(m, opjit_graph_argmax(g, votes, 1), 1, sizes);
-        const opjit_tensor labels =
-            opjit_graph_gather(g, numbers(m, c, "classlabels_ints", ONNX_INT64, 1, &p.classes), best, 0, 1);
-        TRY(opjit_onnx_give_as(m, c, 0, labels, ONNX_INT64, 1, sizes));
-    }
-    const opjit_tensor pair[2] = { opjit_graph_negate(g, s), s };
-    return opjit_onnx_give_as(m, c, 1, p.count == 1 ? opjit_graph_join(g, pair, 2, 1) : s, ONNX_FLOAT, 2,
-                              (uint64_t[]){ sizes[0], p.count == 1 ? 2 : p.count });
 }
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
@@ -467,7 +311,7 @@ opjit_status opjit_onnx_label_encoder(onnx_import *m, onnx_call *c)
 /* Columns of 1 where the input is a category. */
 opjit_status opjit_onnx_one_hot_encoder(onnx_import *m, onnx_call *c)
 {
-    uint64_t dims[ONNX_RANK + 1], categories = count_of(m, c, "cats_int64s");
+    uint64_t dims[ONNX_RANK + 1], categories = opjit_onnx_count_numbers(m, c, "cats_int64s");
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
     if (categories == 0 || x->rank >= ONNX_RANK)
@@ -480,6 +324,7 @@ opjit_status opjit_onnx_one_hot_encoder(onnx_import *m, onnx_call *c)
     const opjit_tensor t =
         opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_INT64), x->rank + 1, dims);
     dims[x->rank] = categories;
-    const opjit_tensor y = opjit_graph_equals(m->graph, t, numbers(m, c, "cats_int64s", ONNX_INT64, 1, &categories));
+    const opjit_tensor y =
+        opjit_graph_equals(m->graph, t, opjit_onnx_number_table(m, c, "cats_int64s", ONNX_INT64, 1, &categories));
     return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, ONNX_UINT8, ONNX_FLOAT), ONNX_FLOAT, x->rank + 1, dims);
 }

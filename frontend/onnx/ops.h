@@ -18,6 +18,13 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
 bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]);
 /* op_ml.c: the input's rows and columns; a vector is one row. */
 opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2]);
+/* op_ml.c: the input's elements as floats. */
+opjit_tensor opjit_onnx_sample_floats(onnx_import *m, const onnx_call *c);
+/* op_ml.c: how many numbers an attribute has; floats, or ints where it has such. */
+uint32_t opjit_onnx_count_numbers(const onnx_import *m, const onnx_call *c, const char *name);
+/* op_ml.c: an attribute's numbers, as many as the sizes say, as a tensor; null: they were refused. */
+opjit_tensor opjit_onnx_number_table(onnx_import *m, const onnx_call *c, const char *name, int32_t type, uint32_t rank,
+                                     const uint64_t *dims);
 /* op_ml.c: what attribute post_transform makes of scores {rows, classes}, FLOAT. */
 opjit_status opjit_onnx_transformed(onnx_import *m, const onnx_call *c, opjit_tensor *scores);
 /* op_place.c: `past`, of the sizes in dims, with `count` rows of `news` along the axis in the place of its own;

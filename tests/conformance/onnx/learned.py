@@ -60,6 +60,16 @@ def learned(case, node, random):
                                   "rho": [float(v) for v in floats(classes * (classes - 1) // 2)],
                                   "classlabels_ints": list(range(5, 5 + classes))},
                 {"x": np.abs(floats(20, 4))}, ("label", "y"), off=1e-4)
+    for counts, steep in (([3, 2], 2), ([3, 2], 60), ([2, 1, 3], 2), ([2, 2, 1, 2], 5), ([1] * 7, 9)):
+        classes, vectors = len(counts), sum(counts)
+        count = classes * (classes - 1) // 2
+        one("SVMClassifier", {"prob_a": [float(v) for v in steep * floats(count) - 1], "vectors_per_class": counts,
+                              "prob_b": [float(v) for v in floats(count)], "kernel_params": [.3, .2, 3.0],
+                              "kernel_type": "RBF",
+                              "coefficients": [float(v) for v in floats((classes - 1) * vectors)],
+                              "support_vectors": [float(v) for v in floats(4 * vectors)],
+                              "rho": [float(v) for v in floats(count)], "classlabels_ints": list(range(classes))},
+            {"x": floats(50, 4)}, ("label", "y"), off=1e-5)
     one("FeatureVectorizer", {"inputdimensions": [4, 2, 1]},
         {"x": integers(-9, 9, (5, 4)), "more": integers(-9, 9, (5, 2)), "last": integers(-9, 9, (5, 1))}, off=0)
     trees(one, random)
