@@ -49,8 +49,8 @@ static PyObject *shape_of(host_kernel *k, uint32_t output, const host_port *port
     return Py_XNewRef(k->shapes[output]);
 }
 
-/* What makes arrays like the first one for an output whose shape is row's; kept for the next call, unless sizes are
- * those of the call. */
+/* A function and its arguments, which make arrays like the first one for an output whose shape is row's; kept for the
+ * next call, unless sizes are those of the call. */
 static PyObject *maker_of(host_kernel *k, uint32_t output, PyObject *row, PyObject *first)
 {
     PyObject *const type = (PyObject *)Py_TYPE(first);
@@ -81,7 +81,7 @@ static PyObject *make_result(host_kernel *k, uint32_t output, const host_port *p
         result = PyObject_Call(k->state->numpy_empty, row, NULL);
     } else {
         maker = maker_of(k, output, row, first);
-        result = maker != NULL ? PyObject_CallObject(maker, NULL) : NULL;
+        result = maker != NULL ? PyObject_Call(PyTuple_GetItem(maker, 0), PyTuple_GetItem(maker, 1), NULL) : NULL;
         Py_XDECREF(maker);
     }
     Py_DECREF(row);
@@ -190,12 +190,12 @@ static int read_arguments(host_kernel *k, PyObject *const *args, size_t count, P
     return 0;
 }
 
-static int check_array(host_kernel *k, call_args *c, uint32_t index)
+static int check_array(host_kernel *k, call_args *c, uint32_t index, host_array_role role)
 {
     const host_port *const port = &c->ports[index];
     const host_array *const array = &c->arrays[index];
     opjit_error error;
-    if (!opjit_host_fits(port, &array->tensor, array->read_only)) {
+    if (role != HOST_RESULT && !opjit_host_fits(port, &array->tensor, array->read_only)) {
         (void)opjit_host_check(port, index, &array->tensor, array->read_only, array->type, &error);
         host_raise(k->state, &error);
         return -1;
@@ -209,7 +209,7 @@ static int take_array(host_kernel *k, call_args *c, uint32_t index, host_array_r
 {
     const int status = host_array_take(k->state, c->objects[index], index, role, &c->arrays[index]);
     c->taken++;
-    return status == 0 && c->ports != NULL ? check_array(k, c, index) : status;
+    return status == 0 && c->ports != NULL ? check_array(k, c, index, role) : status;
 }
 
 /* Dimensions out of the inputs, what follows from them, and whether the inputs are that. */
@@ -220,7 +220,7 @@ static int find_ports(host_kernel *k, call_args *c)
         status = host_dynamic_ports(k, c->dims, c->own);
     c->ports = c->own;
     for (uint32_t i = 0; i < k->inputs && status == 0; i++)
-        status = check_array(k, c, i);
+        status = check_array(k, c, i, HOST_INPUT);
     return status;
 }
 

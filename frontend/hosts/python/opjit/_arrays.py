@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries: data types by name, contents of constants, results."""
-import functools
 import math
 import sys
 
@@ -60,11 +59,11 @@ def torch_empty(torch):
 
 
 def maker(like, shape_and_dtype):
-    """The function that makes new arrays for a result, of the library that `like` is of."""
+    """A function and its arguments that make new arrays for a result, of the library that `like` is of."""
     shape, dtype = shape_and_dtype
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(like, torch.Tensor):
         strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
-        return functools.partial(torch_empty(torch), shape, tuple(strides), getattr(torch, dtype.name))
+        return torch_empty(torch), (shape, tuple(strides), getattr(torch, dtype.name))
     import numpy
-    return functools.partial(numpy.empty, shape, dtype)
+    return numpy.empty, (shape, dtype)
