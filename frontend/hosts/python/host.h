@@ -165,8 +165,8 @@ typedef struct host_array {
 /* What an array is of a call: the caller's, or a result that was just made, of which all is known. */
 typedef enum host_array_role { HOST_INPUT, HOST_OUTPUT, HOST_RESULT } host_array_role;
 
-/* An address below all arrays of this process.  PyTorch gives one for a part of a tensor whose memory is gone: what lies
- * before the part. */
+/* An address below all arrays of this process.  PyTorch gives a lower one for a part of a tensor whose memory is gone:
+ * what lies before the part. */
 uintptr_t host_first_address(void);
 /* Takes the memory of buffer `index` without a copy; -1: it has none, or it has not all that the array means (a
  * gradient, a mask, signs), and there is an exception. */
