@@ -98,8 +98,12 @@ bool opjit_ir_cover_close_digits(cover *c, piece *p, ir_ref loop)
     for (uint32_t d = 0; d < c->rank; d++) {
         if (!opjit_ir_cover_varies(c, &p->d[d], var))
             continue;
-        if (c->gaps && !p->d[d].point && !opjit_ir_varies(c->f, p->d[d].lo, var)) { /* its length alone: at most all */
-            closed.d[d].hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]);
+        const bool moves = opjit_ir_varies(c->f, p->d[d].lo, var);
+        if (c->gaps && !p->d[d].point && moves != opjit_ir_varies(c->f, p->d[d].hi, var)) { /* one end: at most all */
+            if (moves)
+                closed.d[d].lo = opjit_ir_index(c->f, 0);
+            else
+                closed.d[d].hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]);
             continue;
         }
         parts[count] = p->d[d].point ? p->d[d].lo : digit_of_block(c, &p->d[d], var);
