@@ -218,6 +218,15 @@ static void scale(dx_func *f, LLVMValueRef v, dx_type t)
     opjit_dx_vector(f, t.bits == 64 ? DX_F_SCALEPD : DX_F_SCALEPS, dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
+/* cvtps2dq(a), or (a, any, mask, rounding) */
+static void nearest(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    if (LLVMGetNumArgOperands(v) > 1 && !has_all_lanes(f, LLVMGetOperand(v, 2), t))
+        opjit_dx_refuse(f, "rounding");
+    opjit_dx_vector(f, DX_F_NEAREST, dx_width(t), opjit_dx_result(f, v), 0, a);
+}
+
 static void fix_up(dx_func *f, LLVMValueRef v, dx_type t)
 {
     int64_t imm = 0;
@@ -305,6 +314,9 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
         fix_up(f, v, t);
     else if (begins(name, "x86.avx512.mask.scalef.p"))
         scale(f, v, t);
+    else if (begins(name, "x86.sse2.cvtps2dq") || begins(name, "x86.avx.cvt.ps2dq.256") ||
+             begins(name, "x86.avx512.mask.cvtps2dq.512"))
+        nearest(f, v, t);
     else if (begins(name, "x86.sse2.pmadd.wd") || begins(name, "x86.avx2.pmadd.wd"))
         pairs(f, v, t);
     else if (begins(name, "x86.avx512.vpdpbusd."))

@@ -121,6 +121,13 @@ static LLVMValueRef emit_unary(cg_func *f, ir_ref node)
                             : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
 }
 
+static LLVMValueRef emit_nearest(cg_func *f, ir_ref node)
+{
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
+    LLVMValueRef x = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, 0), lanes);
+    return f->cpu->nearest(f, opjit_cg_kept(f, opjit_cg_as_float(f, x)));
+}
+
 LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -202,6 +209,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_LE: return emit_compare(f, node);
     case IR_CAST:
     case IR_BITS: return emit_unary(f, node);
+    case IR_NEAREST: return emit_nearest(f, node);
     case IR_SELECT: return emit_select(f, node);
     case IR_PAIR: /* an update's */
     case IR_OP_NONE:

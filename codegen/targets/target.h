@@ -100,6 +100,8 @@ typedef struct cg_target {
     LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask);
     /* An IR_SCALE of any lanes, if it is native. */
     LLVMValueRef (*scale)(struct cg_func *f, LLVMValueRef x, LLVMValueRef n);
+    /* An IR_NEAREST of any lanes, if it is native. */
+    LLVMValueRef (*nearest)(struct cg_func *f, LLVMValueRef x);
     /* Appends a tile's code (hold/hold.h), which begins at a line; false: LLVM compiles it; NULL: so for all. */
     bool (*tile)(const rt_target *target, const struct cg_tile *t, rt_arena *arena, rt_bytes *out);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */

@@ -193,10 +193,32 @@ static LLVMValueRef scale(cg_func *f, LLVMValueRef x, LLVMValueRef n)
                          lanes);
 }
 
+/* In whole vectors of 128 to 512 bits. */
+static LLVMValueRef nearest(cg_func *f, LLVMValueRef x)
+{
+    enum { LEAST = 4, MOST = 16 };
+    const uint32_t lanes = opjit_cg_lanes(x);
+    const uint32_t most = has_avx512(f->target) ? MOST : rt_target_has(f->target, RT_X86_AVX2) ? MOST / 2 : LEAST;
+    LLVMValueRef halves[2];
+    if (lanes > most) {
+        for (uint32_t i = 0; i < 2; i++)
+            halves[i] = nearest(f, opjit_cg_part(f, x, i * lanes / 2, lanes / 2));
+        return opjit_cg_join(f, halves, 2);
+    }
+    LLVMValueRef whole = lanes < LEAST ? opjit_cg_part(f, x, 0, LEAST) : x;
+    LLVMValueRef args[] = { whole, opjit_cg_number(f, 32, MOST, 0), opjit_cg_number(f, MOST, 1, UINT64_MAX),
+                            opjit_cg_number(f, 32, 1, CURRENT_ROUNDING) };
+    if (lanes == MOST)
+        return opjit_cg_call_plain(f, "llvm.x86.avx512.mask.cvtps2dq.512", 4, args);
+    whole = opjit_cg_call_plain(f, lanes > LEAST ? "llvm.x86.avx.cvt.ps2dq.256" : "llvm.x86.sse2.cvtps2dq", 1, args);
+    return opjit_cg_part(f, whole, 0, lanes);
+}
+
 static const cg_legal legal[] = {
     { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_FMA, CG_F32 | CG_F64, CG_NEEDS(RT_X86_FMA), CG_NATIVE, CG_CALLED },
+    { IR_NEAREST, CG_I32, 0, CG_NATIVE, CG_NATIVE },
     { IR_SCALE, CG_F32 | CG_F64, CG_NEEDS(RT_X86_AVX512VL), CG_NATIVE, CG_REFUSED },
     { IR_FLOOR, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
     { IR_CEIL, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
@@ -226,6 +248,7 @@ const cg_target opjit_cg_target_x86 = {
     .unless_nan = unless_nan,
     .gather = gather,
     .scale = scale,
+    .nearest = nearest,
     .tile = opjit_cg_x86_tile,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",

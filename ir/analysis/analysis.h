@@ -40,6 +40,15 @@ bool opjit_ir_within(const ir_func *f, ir_ref index_expr, uint64_t size);
 /* Whether all coordinates of a load or store are inside of its tensor by their intervals, whatever selects choose. */
 bool opjit_ir_in_bounds(const ir_func *f, ir_ref access);
 
+/* --- elements (limits.c) ------------------------------------------------------------------------------------------ */
+
+typedef struct ir_limits {
+    double lo, hi;
+} ir_limits; /* both ends included */
+/* Of an expression of elements in value form; defs: by tensor, the DEF that makes it, or 0.  false: not known, or it
+ * may be a NaN or infinite.  What constants hold counts only where it is part of the function. */
+bool opjit_ir_limits(const ir_func *f, const ir_ref *defs, ir_ref expr, ir_limits *out);
+
 /* --- sums (linear.c) ---------------------------------------------------------------------------------------------- */
 
 /* Walks an index expression as a sum of factor * term.  Every other form below is this walk with a rule for what is a

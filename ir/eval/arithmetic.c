@@ -402,6 +402,12 @@ static bool equal(ir_type type, uint64_t a, uint64_t b)
     return ir_is_float(type) ? double_of(type, a) == double_of(type, b) : a == b;
 }
 
+static uint64_t nearest(float x)
+{
+    const double whole = rint(x);
+    return whole >= INT32_MIN && whole <= INT32_MAX ? (uint32_t)(int32_t)whole : (uint32_t)INT32_MIN;
+}
+
 /* The sum of the products of four bytes, modulo 2^32. */
 static uint64_t dot4(ir_op op, const uint64_t *args)
 {
@@ -454,6 +460,7 @@ bool opjit_ir_arithmetic(ir_op op, ir_type type, ir_type from, const uint64_t ar
     case IR_LE: *out = less(from, args[0], args[1]) || equal(from, args[0], args[1]); return true;
     case IR_CAST: *out = opjit_ir_convert(from, type, args[0]); return true;
     case IR_BITS: *out = args[0]; return true;
+    case IR_NEAREST: *out = nearest(f32_of(args[0])); return true;
     case IR_SELECT: *out = args[0] ? args[1] : args[2]; return true;
     default: break;
     }

@@ -120,6 +120,10 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (!ir_is_element(type) || opjit_ir_type_size(type) != opjit_ir_type_size(from))
             FAIL(1, expr, "%s has another width than %s", opjit_ir_type_name(type), opjit_ir_type_name(from));
         return OPJIT_OK;
+    case IR_NEAREST:
+        if (type != IR_I32 || from != IR_F32)
+            FAIL(1, expr, "from %s to %s, not from f32 to i32", opjit_ir_type_name(from), opjit_ir_type_name(type));
+        return OPJIT_OK;
     case IR_SCALE:
         if (type == IR_F16)
             FAIL(1, expr, "f16, not f32 or f64");

@@ -84,6 +84,8 @@ bool opjit_rt_target_has_masks(const rt_target *target);
 bool opjit_rt_target_calls_math(const rt_target *target);
 /* Whether it has an instruction that multiplies floats by powers of two (IR_SCALE). */
 bool opjit_rt_target_scales(const rt_target *target);
+/* Whether it has an instruction that rounds FLOAT32 to INT32, as IR_NEAREST does. */
+static inline bool rt_target_rounds(const rt_target *t) { return t->arch == RT_ARCH_X86_64; }
 /* Whether loads of every type may be at any address, and are as fast as others where that is a multiple of the type's
  * size. */
 static inline bool rt_target_loads_anywhere(const rt_target *t)

@@ -112,7 +112,9 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
     test_random_init(&r, 1, (uint64_t)op, (uint64_t)type * 100 + from);
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-            if (t >= BYTES && t < FOREIGN && !is_dot4(op))
+            if (t >= BYTES && t < FOREIGN && !is_dot4(op) && op != IR_NEAREST)
+                continue;
+            if (t >= FOREIGN && op == IR_NEAREST)
                 continue;
             if (op == IR_SCALE && strncmp(targets[t].target, "cpu:x86-64-v4", strlen("cpu:x86-64-v4")) != 0)
                 continue;
@@ -149,8 +151,10 @@ START_TEST(every_op)
     const ir_op op = (ir_op)_i;
     const ir_op_info *info = &opjit_ir_op_infos[op];
     const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST ||
-                         op == IR_BITS || op == IR_ELEM || op == IR_SELECT || op == IR_PAIR || /* test_cg_loops.c */
+                         op == IR_BITS || op == IR_NEAREST || op == IR_ELEM || op == IR_SELECT || op == IR_PAIR || /* test_cg_loops.c */
                          (info->flags & IR_FLAG_M);                                            /* test_cg_math.c */
+    if (op == IR_NEAREST)
+        check_everywhere(op, IR_I32, IR_F32);
     if (skipped)
         return;
     for (ir_type t = IR_F16; t <= IR_U64; t++)

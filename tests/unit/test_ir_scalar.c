@@ -273,6 +273,13 @@ static const corner corners[] = {
     { IR_LT, IR_BOOL, IR_U8, { 0x80, 0 }, 0 },
     { IR_LT, IR_BOOL, IR_INDEX, { UINT64_MAX, 0 }, 1 },
     /* casts */
+    { IR_NEAREST, IR_I32, IR_F32, { 0x40200000 }, 2 },                      /* 2.5 */
+    { IR_NEAREST, IR_I32, IR_F32, { 0xc0600000 }, (uint32_t)-4 },           /* -3.5 */
+    { IR_NEAREST, IR_I32, IR_F32, { 0x4effffff }, 2147483520 },             /* the last one below 2^31 */
+    { IR_NEAREST, IR_I32, IR_F32, { 0x4f000000 }, (uint32_t)INT32_MIN },    /* 2^31 */
+    { IR_NEAREST, IR_I32, IR_F32, { 0xcf000000 }, (uint32_t)INT32_MIN },    /* -2^31 */
+    { IR_NEAREST, IR_I32, IR_F32, { F32_MINUS_INF }, (uint32_t)INT32_MIN },
+    { IR_NEAREST, IR_I32, IR_F32, { F32_NAN }, (uint32_t)INT32_MIN },
     { IR_CAST, IR_I8, IR_F32, { F32_NAN }, 0 },
     { IR_CAST, IR_I8, IR_F32, { F32_INF }, 0x7f },
     { IR_CAST, IR_I8, IR_F32, { F32_MINUS_INF }, 0x80 },
