@@ -116,6 +116,20 @@ static LLVMValueRef decided(cg_func *f, ir_op op, ir_ref node)
     return opjit_cg_at_most(f, inner, limit) ? v : opjit_cg_choice(f, false, v, opjit_cg_emit(f, limit));
 }
 
+/* The lesser of an element of 32 bits without a sign, as an index, and a number that lanes of 32 bits hold; NULL: it is
+ * something else. */
+static LLVMValueRef lesser_unsigned(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
+{
+    const ir_ref x = ir_operand(f->ir, node, 0), most = ir_operand(f->ir, node, 1);
+    if (op != IR_IMIN || lanes == 1 || ir_at(f->ir, x)->op != IR_TO_INDEX || !ir_is_index_const(f->ir, most) ||
+        ir_index_value(f->ir, most) < 0 || ir_index_value(f->ir, most) > INT32_MAX ||
+        ir_at(f->ir, ir_operand(f->ir, x, 0))->type != IR_U32)
+        return NULL;
+    LLVMValueRef a[] = { opjit_cg_emit_lanes(f, ir_operand(f->ir, x, 0), lanes),
+                         opjit_cg_number(f, 32, lanes, (uint64_t)ir_index_value(f->ir, most)) };
+    return opjit_cg_call(f, "llvm.umin", 2, a);
+}
+
 /* IMIN, IMAX, CLAMP: lanes that hold every operand. */
 static LLVMValueRef bounded(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
 {
@@ -123,6 +137,8 @@ static LLVMValueRef bounded(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
     uint32_t bits = 64;
     LLVMValueRef a[3] = { NULL };
     if (lanes == 1 && (a[0] = decided(f, op, node)) != NULL)
+        return a[0];
+    if ((a[0] = lesser_unsigned(f, op, node, lanes)) != NULL)
         return a[0];
     if (lanes > 1) {
         bits = opjit_cg_lane_bits(f, node);

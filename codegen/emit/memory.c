@@ -45,8 +45,60 @@ static LLVMValueRef lane_offsets(cg_func *f, const cg_access *a, bool affine, in
                   : offsets;
 }
 
+/* The offsets of lanes whose coordinates are data, in 32 bits, from *out; NULL: they may be larger. */
+static LLVMValueRef short_offsets(cg_func *f, const cg_access *a, LLVMValueRef *out)
+{
+    LLVMValueRef offsets = NULL, before = NULL;
+    double most = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const ir_ref at = cg_coordinate(f, a, d);
+        const int64_t stride = cg_stride(f, a, d);
+        if (stride != 0 && opjit_cg_varies(f, at)) {
+            const ir_interval i = opjit_ir_interval(f->ir, at);
+            const double size = -(double)i.lo > (double)i.hi ? -(double)i.lo : (double)i.hi;
+            most += size * (double)(stride < 0 ? -stride : stride);
+        }
+    }
+    for (uint32_t d = 0; d < a->rank && most <= INT32_MAX; d++) {
+        const ir_ref at = cg_coordinate(f, a, d);
+        const int64_t stride = cg_stride(f, a, d);
+        if (stride != 0 && opjit_cg_varies(f, at))
+            offsets = opjit_cg_plus(
+                f, offsets, opjit_cg_times(f, opjit_cg_index_lanes(f, at, 32, f->piece->lanes), stride));
+        else if (stride != 0)
+            before = opjit_cg_plus(f, before, opjit_cg_times(f, opjit_cg_emit(f, at), stride));
+    }
+    LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor);
+    *out = before ? opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base, before) : base;
+    return offsets;
+}
+
+/* Of lanes whose coordinates are data, by an intrinsic where there is one; NULL: not like this. */
+static LLVMValueRef gather_data(cg_func *f, const cg_access *a, bool masked)
+{
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes), element = opjit_cg_int(f, a->bits, 1);
+    const bool whole = opjit_cg_compares(f, a->bits, f->piece->lanes);
+    LLVMValueRef from, offsets = whole || !masked ? short_offsets(f, a, &from) : NULL;
+    if (!offsets)
+        return NULL;
+    LLVMValueRef mask = masked ? opjit_cg_narrow(f, f->piece->mask) : opjit_cg_number(f, 1, f->piece->lanes, 1);
+    LLVMValueRef out = whole ? f->cpu->gather(f, type, from, offsets, mask) : NULL;
+    if (out || masked)
+        return out;
+    out = LLVMGetPoison(type);
+    for (uint32_t i = 0; i < f->piece->lanes; i++) {
+        LLVMValueRef p = opjit_cg_offset(f, element, from, opjit_cg_resize(f, opjit_cg_lane(f, offsets, i), 64, true));
+        out = opjit_cg_insert(f, out, opjit_cg_load_element(f, a, p, 1, a->bits / 8), i);
+    }
+    return out;
+}
+
 static LLVMValueRef gather(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
+    LLVMValueRef lanes = affine ? NULL : gather_data(f, a, masked);
+    if (lanes)
+        return lanes;
+
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->piece->lanes)),
                  base = opjit_cg_base_pointer(f, a->tensor), p0 = NULL, offsets = NULL;
@@ -94,9 +146,12 @@ static LLVMValueRef last_pointer(cg_func *f, const cg_access *a)
 static LLVMValueRef gather_where(cg_func *f, const cg_access *a, int64_t step)
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes);
-    if (!opjit_cg_compares(f, a->bits, f->piece->lanes))
+    const int64_t most = INT32_MAX / (int64_t)f->piece->lanes;
+    if (!opjit_cg_compares(f, a->bits, f->piece->lanes) || step > most || step < -most)
         return NULL;
-    return f->cpu->gather(f, type, opjit_cg_lane0(f, a), step, opjit_cg_narrow(f, f->piece->mask));
+    return f->cpu->gather(f, type, opjit_cg_lane0(f, a),
+                          opjit_cg_kept(f, opjit_cg_iota(f, 32, f->piece->lanes, 0, step)),
+                          opjit_cg_narrow(f, f->piece->mask));
 }
 
 /* --- masked ------------------------------------------------------------------------------------------------------- */

@@ -91,13 +91,14 @@ typedef struct cg_target {
      * x; lanes of NaN stay. */
     LLVMValueRef (*limit)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address);
     /* Whether there are intrinsics for such vectors, too; NULL: no.  They are: whether x and y compare that way, as
-     * lanes of i1; lane 0 in all lanes; y where it is a NaN, else x, bit for bit; the elements at the address and every
-     * `step` elements after it, in the lanes of the mask, in the other lanes 0. */
+     * lanes of i1; lane 0 in all lanes; y where it is a NaN, else x, bit for bit; the elements at offsets of 32 bits,
+     * counted in elements, from the address, in the lanes of the mask, in the other lanes 0. */
     bool (*compares)(const rt_target *target, uint32_t bits, uint32_t lanes);
     LLVMValueRef (*compare)(struct cg_func *f, LLVMRealPredicate how, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*repeat)(struct cg_func *f, LLVMValueRef v);
     LLVMValueRef (*unless_nan)(struct cg_func *f, LLVMValueRef x, LLVMValueRef y);
-    LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask);
+    LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef offsets,
+                           LLVMValueRef mask);
     /* An IR_SCALE of any lanes, if it is native. */
     LLVMValueRef (*scale)(struct cg_func *f, LLVMValueRef x, LLVMValueRef n);
     /* An IR_NEAREST of any lanes, if it is native. */

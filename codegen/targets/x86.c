@@ -153,14 +153,12 @@ static LLVMValueRef unless_nan(cg_func *f, LLVMValueRef x, LLVMValueRef y)
         f, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512", 6, args);
 }
 
-/* Offsets are of 32 bits. */
-static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, int64_t step, LLVMValueRef mask)
+static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef offsets, LLVMValueRef mask)
 {
     const uint32_t lanes = opjit_cg_lanes(mask);
-    if (!has_avx512(f->target) || (type != opjit_cg_int(f, 32, 16) && type != opjit_cg_int(f, 64, 8)) ||
-        step > INT32_MAX / 16 || step < -(INT32_MAX / 16))
+    if (!has_avx512(f->target) || (type != opjit_cg_int(f, 32, 16) && type != opjit_cg_int(f, 64, 8)))
         return NULL;
-    LLVMValueRef args[] = { LLVMConstNull(type), address, opjit_cg_kept(f, opjit_cg_iota(f, 32, lanes, 0, step)), mask,
+    LLVMValueRef args[] = { LLVMConstNull(type), address, offsets, mask,
                             opjit_cg_number(f, 32, 1, lanes == 16 ? 4 : 8) };
     return opjit_cg_call_plain(
         f, lanes == 16 ? "llvm.x86.avx512.mask.gather.dpi.512" : "llvm.x86.avx512.mask.gather.dpq.512", 5, args);

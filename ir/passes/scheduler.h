@@ -54,7 +54,7 @@ typedef struct work {
     uint32_t wide;    /* bytes of the largest element that it computes */
     uint32_t cost;    /* operations on elements */
     bool math;        /* mathematical functions are among them */
-    uint32_t gathers; /* loads that are done lane by lane */
+    uint32_t worth;   /* operations that justify its loads of single lanes */
     bool single;      /* they take longer than what vectors save */
 } work;
 
@@ -92,9 +92,9 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var);
 /* Whether the loop contains no other loop and updates an accumulator of one lane; and the cost of an iteration. */
 bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
-/* step.c: whether vectors can be made of a load in the loop, or single lanes, which *gathers counts; adds its
- * additional cost, compared with a load of neighbours, to *cost. */
-bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
+/* step.c: whether vectors can be made of a load in the loop, or single lanes, if there are as many operations as it
+ * adds to *worth; adds its additional cost, compared with a load of neighbours, to *cost. */
+bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *worth);
 /* step.c, in a loop with hold: whether all loads that would be done lane by lane lie side by side along a loop around,
  * so that they are squares that are transposed in registers. */
 bool opjit_ir_turns_loads(scheduler *s, ir_ref loop, const work *w);

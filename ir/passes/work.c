@@ -6,7 +6,6 @@
 enum {
     ARG_COST = 16,            /* of a step of an arg kind: much code, which should not be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of a loop that should become straight-line code */
-    GATHER_COST = 16,         /* operations that justify a load of single lanes */
     CHOICE_COST = 3,          /* of a step of min or max of floats, which checks for NaNs */
 };
 
@@ -25,7 +24,7 @@ static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
     const ir_node *n = ir_at(f, r);
     const ir_ref var = ir_at(f, loop)->ref;
     if (n->op == IR_LOAD)
-        return opjit_ir_loads_vectors(f, r, loop, &out->cost, &out->gathers);
+        return opjit_ir_loads_vectors(f, r, loop, &out->cost, &out->worth);
     for (uint32_t i = 0; i < n->count; i++) {
         if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || opjit_ir_is_affine(f, ir_operand(f, r, i), var))
             continue;
@@ -121,7 +120,7 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
     }
     out->wide = opjit_ir_widest(f, &seen, var);
     if (out->cost < SPELLED_OUT) {
-        out->single = out->cost < GATHER_COST * out->gathers;
+        out->single = out->cost < out->worth;
         return !out->single;
     }
     const int64_t trips = ir_index_value(f, ir_operand(f, loop, 1)) - ir_index_value(f, ir_operand(f, loop, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_stride.c - vectors of elements that are not adjacent: backwards, every second to fifth, alternating between a
- * few rows.  Compiled code against the interpreter, between inaccessible pages, so that nothing outside of the tensor
+ * few rows, at places out of a table.  Compiled code against the interpreter, between inaccessible pages, so that nothing outside of the tensor
  * is read. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
@@ -89,12 +89,55 @@ START_TEST(strides)
 }
 END_TEST
 
+/* --- places out of a table ---------------------------------------------------------------------------------------- */
+
+/* Elements of the last row but one at places that are loaded, in one vector and what is left of another one. */
+static void check_table(const char *type, const char *places, const char *target, uint32_t vec, uint32_t level,
+                        test_random *r)
+{
+    char text[1000], what[100];
+    ir_func f;
+    opjit_error error = { .status = OPJIT_OK };
+    const bool is_signed = places[0] == 'i';
+    const uint32_t end = vec + vec / 2 + 1;
+    const int length =
+        snprintf(text, sizeof text,
+                 "kernel @table after schedule {\n    in %%0: %s[3,97]\n    in %%1: %s[%u]\n    out %%2: %s[3,%u]\n"
+                 "    stage @0 for %%p in 0..2 {\n        for %%j in 0..%u vec %u tail mask {\n"
+                 "            store %%2[%%p,%%j], load %%0[%%p,%s(index(load %%1[%%j]), %s96)]\n"
+                 "        }\n    }\n}\n",
+                 type, places, end, type, end, end, vec, is_signed ? "clamp" : "imin", is_signed ? "0, " : "");
+    snprintf(what, sizeof what, "%s at %s, vec %u, %s, level %u", type, places, vec, target, level);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+    harness_kernel k = harness_compile(&f, target, level);
+    for (uint32_t i = 0; i < 2 && runs(target); i++) {
+        const harness_run run = { .end = 2, .any_nan = true, .at_end = i != 0, .what = what };
+        harness_check(&f, &k, &run, r);
+    }
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+
+START_TEST(tables)
+{
+    static const char *const places[] = { "u8", "i16", "u32", "i32", "u64" };
+    test_random r;
+    test_random_init(&r, 2, 1, (uint64_t)_i);
+    for (uint32_t n = 0; n < 5; n++)
+        for (uint32_t vec = 8; vec <= 16; vec *= 2)
+            for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++)
+                check_table(types[_i % 7], places[n], targets[2 + _i / 7], vec, level, &r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cg.stride");
     TCase *tcase = tcase_create("strides");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, strides, 0, 24);
+    tcase_add_loop_test(tcase, tables, 0, 14);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
