@@ -187,6 +187,18 @@ static bool joins_lines(const ir_func *f, ir_ref statement)
     return joins;
 }
 
+/* Whether the value is a load at the place that a byte in memory says, as byte_table makes it. */
+static bool looks_up(const ir_func *f, ir_ref statement)
+{
+    const ir_ref value = ir_operand(f, statement, 0);
+    if (ir_at(f, value)->op != IR_LOAD || ir_at(f, value)->count != 1 ||
+        ir_at(f, ir_operand(f, value, 0))->op != IR_TO_INDEX)
+        return false;
+    ir_ref byte = ir_operand(f, ir_operand(f, value, 0), 0);
+    byte = ir_at(f, byte)->op == IR_BITS ? ir_operand(f, byte, 0) : byte;
+    return ir_at(f, byte)->op == IR_LOAD && opjit_ir_type_size((ir_type)ir_at(f, byte)->type) == 1;
+}
+
 /* Visits every node of the value, and of how many values it reduces, once. */
 static void read_item(placer *p, uint32_t number)
 {
@@ -196,6 +208,7 @@ static void read_item(placer *p, uint32_t number)
     x->first_site = p->site_count;
     x->plain = true;
     x->joins = !p->threads && joins_lines(f, x->statement);
+    x->looks_up = !p->threads && looks_up(f, x->statement);
     p->stack[depth++] = ir_operand(f, x->statement, 0);
     if (ir_at(f, x->statement)->op == IR_SCATTER)
         for (uint32_t i = 0; i <= f->tensors[ir_at(f, x->statement)->ref].rank; i++)
@@ -256,6 +269,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->divided = d->divided || s->divided;
     d->opaque = d->opaque || s->opaque;
     d->is_joined = d->is_joined || p->items[reader].joins;
+    d->looked_up = d->looked_up || p->items[reader].looks_up;
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
     d->in_windows = d->in_windows || s->window;
     d->again = s->again > d->again ? s->again : d->again;
@@ -302,6 +316,8 @@ static bool ends_product(const placer *p, const item *x)
 static bool gets_memory(const item *d, uint32_t reader_instances)
 {
     const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
+    if (d->looks_up || d->looked_up)
+        return true; /* a loop of lookups does nothing else */
     if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
         return true;
     if (d->is_stepped && (d->weight > 0 || !d->plain))

@@ -178,6 +178,7 @@ static inline void ir_took(ir_func *f, ir_step step)
 void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
 void opjit_ir_read_constants(ir_func *f); /* fold.c: of definitions that are one constant */
 void opjit_ir_round_nearest(ir_func *f);  /* nearest.c */
+void opjit_ir_look_up_bytes(ir_func *f);  /* byte_table.c */
 void opjit_ir_remove_unread(ir_func *f);  /* fold.c: definitions */
 /* cut_reductions.c: cuts few long reductions into blocks that can be computed in parallel. */
 void opjit_ir_cut_reductions(ir_func *f);

@@ -36,6 +36,8 @@ static opjit_status fold(ir_func *f, const ir_pass_env *env, opjit_error *error)
         opjit_ir_read_constants(f);
         if (env->target != NULL && rt_target_rounds(env->target))
             opjit_ir_round_nearest(f);
+        if (!has_threads(env) && !f->failed)
+            opjit_ir_look_up_bytes(f);
         opjit_ir_cut_sequences(f, !has_threads(env)); /* rest; arithmetic costs a GPU nothing */
         opjit_ir_remove_unread(f);
     }

@@ -37,6 +37,8 @@ typedef struct item {
     bool joins;          /* it chooses between loads by a coordinate other than the last one */
     bool is_joined;      /* such an item reads it: it would be computed for the elements of others, too */
     bool is_copy;        /* line_up has made it */
+    bool looks_up;       /* it is a load at the place that a byte says */
+    bool looked_up;      /* such an item reads it: the byte, or the table */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
 
