@@ -199,8 +199,8 @@ static void improve(coupling *k, onnx_import *m)
         k->p[i] = opjit_graph_where(g, is_there, before[i], k->p[i]);
 }
 
-/* What scores of pairs say of each class, by prob_a and prob_b: {rows, classes}.  The standard's loop ends when no class
- * is off by 0.005 / classes, after at most 4 rounds in all that was tried (of up to 100). */
+/* What scores of pairs say of each class, by prob_a and prob_b: {rows, classes}.  The standard's loop ends when no
+ * class is off by 0.005 / classes, after at most 4 rounds in all that was tried (of up to 100). */
 static opjit_status probabilities(onnx_import *m, const onnx_call *c, opjit_tensor scores, uint64_t rows,
                                   const pairs *p, opjit_tensor *out)
 {
