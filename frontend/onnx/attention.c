@@ -33,27 +33,31 @@ static opjit_tensor repeat_heads(onnx_import *m, const attention *a, opjit_tenso
     return opjit_onnx_repeat(m, t, 5, apart, wide, 4, result);
 }
 
-opjit_tensor opjit_onnx_attend(onnx_import *m, const attention *a)
+opjit_tensor opjit_onnx_attend(onnx_import *m, attention *a)
 {
     opjit_graph *const g = m->graph;
     const opjit_tensor pair[2] = { a->q, repeat_heads(m, a, a->k, a->width) };
     const DML_GEMM_OPERATOR_DESC desc = { .TransB = DML_MATRIX_TRANSFORM_TRANSPOSE, .Alpha = (float)a->scale };
     opjit_tensor scores = opjit_graph_op(g, DML_OPERATOR_GEMM, &desc, pair, 2);
+    a->made[0] = scores;
     if (a->softcap != 0) {
         const opjit_tensor cap = opjit_onnx_scalar(m, a->type, a->softcap);
         scores = opjit_graph_multiply(g, opjit_graph_tanh(g, opjit_graph_divide(g, scores, cap)), cap);
     }
+    a->made[1] = scores;
     if (a->mask.index != 0)
         scores = opjit_graph_add(g, scores, a->mask);
     if (a->causal)
-        scores = opjit_graph_fill_band(g, scores, -INFINITY, (int32_t)a->past + 1, INT32_MAX);
+        scores = opjit_graph_fill_band(g, scores, -INFINITY, (int32_t)(a->past + a->ahead) + 1, INT32_MAX);
     if (a->window != 0)
         scores = opjit_graph_fill_band(g, scores, -INFINITY, INT32_MIN, (int32_t)a->past + 1 - (int32_t)a->window);
+    a->made[2] = scores;
     opjit_tensor weights = opjit_graph_softmax(g, scores, 3);
-    if (a->zero_unseen && a->mask.index != 0)
+    if (a->zero_unseen && (a->mask.index != 0 || a->window != 0))
         weights = opjit_graph_where(
             g, opjit_graph_equals(g, opjit_graph_reduce_max(g, scores, 3), opjit_onnx_scalar(m, a->type, -INFINITY)),
             opjit_onnx_scalar(m, a->type, 0), weights);
+    a->made[3] = weights;
     return opjit_graph_matrix_multiply(g, weights, repeat_heads(m, a, a->v, a->v_width), 0, 0);
 }
 

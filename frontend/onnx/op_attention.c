@@ -4,6 +4,76 @@
 
 #include "frontend/onnx/attention.h"
 
+/* The bounds of what a query sees: attributes is_causal, left_window_size and right_window_size; -1: none. */
+static opjit_status read_windows(onnx_import *m, const onnx_call *c, int64_t *left, int64_t *right)
+{
+    *left = opjit_onnx_int(m, c, "left_window_size", -1);
+    *right = opjit_onnx_int(m, c, "right_window_size", -1);
+    if (*left < -1 || *right < -1 || *left > INT32_MAX / 4 || *right > INT32_MAX / 4)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "windows of %lld and %lld keys, must be -1 to 2^29 - 1",
+                                 (long long)*left, (long long)*right);
+    if (opjit_onnx_int(m, c, "is_causal", 0) != 0)
+        *right = 0;
+    return OPJIT_OK;
+}
+
+/* The mask of input 3, whose rows may be shorter than the keys: what is behind them is not seen. */
+static opjit_tensor padded_mask(onnx_import *m, const onnx_call *c, const attention *a)
+{
+    const onnx_value *const v = onnx_input(c, 3);
+    opjit_tensor t = opjit_onnx_attention_mask(m, c, 3, a->type);
+    uint32_t none[ONNX_RANK] = { 0 }, behind[ONNX_RANK] = { 0 };
+    if (v == NULL || v->rank == 0 || v->dims[v->rank - 1] == 1 || v->dims[v->rank - 1] >= a->keys)
+        return t;
+    behind[v->rank - 1] = (uint32_t)(a->keys - v->dims[v->rank - 1]);
+    return opjit_graph_pad(m->graph, t, v->rank, none, behind, -INFINITY);
+}
+
+/* Adds to the mask what input 6 says, {batch}: how many keys count, of which the last ones are the queries' own. */
+static opjit_status add_lengths(onnx_import *m, const onnx_call *c, attention *a, int64_t left, int64_t right)
+{
+    opjit_graph *const g = m->graph;
+    const uint32_t row[4] = { 1, 1, (uint32_t)a->queries, 1 }, column[4] = { 1, 1, 1, (uint32_t)a->keys };
+    const uint64_t dims[4] = { a->batch, 1, 1, 1 };
+    if (opjit_onnx_elements_of(c->inputs[6]) != a->batch || a->past != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%llu lengths of %llu sequences, or a past with them",
+                                 (unsigned long long)opjit_onnx_elements_of(c->inputs[6]),
+                                 (unsigned long long)a->batch);
+    const opjit_tensor count =
+        opjit_onnx_cast(m, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 6), 4, dims), c->inputs[6]->type, ONNX_INT32);
+    const opjit_tensor key = opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, 4, column, 0, 1);
+    const opjit_tensor own = opjit_graph_subtract(
+        g, opjit_graph_add(g, count, opjit_graph_sequence(g, DML_TENSOR_DATA_TYPE_INT32, 4, row, 0, 1)),
+        opjit_onnx_scalar(m, ONNX_INT32, (double)a->queries));
+    const opjit_tensor apart = opjit_graph_subtract(g, key, own);
+    opjit_tensor sees = opjit_graph_less(g, key, count);
+    if (left >= 0)
+        sees = opjit_graph_logical_and(
+            g, sees, opjit_graph_greater_or_equal(g, apart, opjit_onnx_scalar(m, ONNX_INT32, -(double)left)));
+    if (right >= 0)
+        sees = opjit_graph_logical_and(
+            g, sees, opjit_graph_less_or_equal(g, apart, opjit_onnx_scalar(m, ONNX_INT32, (double)right)));
+    const opjit_tensor mask =
+        opjit_graph_where(g, sees, opjit_onnx_scalar(m, a->type, 0), opjit_onnx_scalar(m, a->type, -INFINITY));
+    a->mask = a->mask.index == 0 ? mask : opjit_graph_add(g, a->mask, mask);
+    return OPJIT_OK;
+}
+
+/* What of all keys a query sees: by the mask, by lengths, by windows. */
+static opjit_status read_sight(onnx_import *m, const onnx_call *c, attention *a)
+{
+    int64_t left, right;
+    TRY(read_windows(m, c, &left, &right));
+    a->zero_unseen = true; /* as opset 23 says */
+    a->mask = padded_mask(m, c, a);
+    if (onnx_input(c, 6) != NULL)
+        return add_lengths(m, c, a, left, right);
+    a->causal = right >= 0;
+    a->ahead = right > 0 ? (uint64_t)right : 0;
+    a->window = left >= 0 ? (uint64_t)left + 1 : 0;
+    return OPJIT_OK;
+}
+
 /* ONNX's Attention: q, k, v of 3 or 4 dimensions, mask, past keys and values. */
 opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
 {
@@ -14,12 +84,10 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
     if ((q->rank != 3 && q->rank != 4) || k->rank != q->rank || v->rank != q->rank)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u, %u and %u dimensions, must be 3 or 4", q->rank,
                                  k->rank, v->rank);
-    if (onnx_wants(c, 3) || onnx_input(c, 6) != NULL)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                 "the product of queries and keys as an output, and lengths "
-                                 "that are known at run time only, are not taken");
-    if (opjit_onnx_int(m, c, "left_window_size", -1) >= 0 || opjit_onnx_int(m, c, "right_window_size", -1) >= 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows of keys are not taken");
+    const int64_t mode = opjit_onnx_int(m, c, "qk_matmul_output_mode", 0);
+    if (mode < 0 || mode > 3)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute qk_matmul_output_mode: %lld, must be 0 to 3",
+                                 (long long)mode);
     a.type = q->type;
     a.batch = q->dims[0];
     a.heads = flat ? (uint64_t)opjit_onnx_int(m, c, "q_num_heads", 0) : q->dims[1];
@@ -44,12 +112,12 @@ opjit_status opjit_onnx_attention(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_add_past(m, c, 4, 1, &a.k, a.type));
     TRY(opjit_onnx_add_past(m, c, 5, 2, &a.v, a.type));
     a.keys += a.past;
-    a.mask = opjit_onnx_attention_mask(m, c, 3, a.type);
-    a.causal = opjit_onnx_int(m, c, "is_causal", 0) != 0;
-    a.zero_unseen = true; /* as opset 23 says */
+    TRY(read_sight(m, c, &a));
     a.scale = (double)opjit_onnx_float(m, c, "scale", (float)(1 / sqrt((double)a.width)));
     a.softcap = (double)opjit_onnx_float(m, c, "softcap", 0);
     const opjit_tensor y = opjit_onnx_attend(m, &a);
+    if (onnx_wants(c, 3))
+        TRY(opjit_onnx_give(m, c, 3, a.made[mode], a.type, 4));
     return opjit_onnx_give(m, c, 0, flat ? opjit_onnx_join_heads(m, y, a.batch, a.queries, a.heads, a.v_width) : y,
                            a.type, q->rank);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """found.py - cases of made.py that random models found: what once was wrong, or refused without need."""
 import numpy as np
+from onnx.reference.ops.op_attention import _compute_attention
 
 
 def found(case, node, random):
@@ -57,11 +58,12 @@ def found(case, node, random):
                 case(f"Attention without keys {kind} {sizes} {attributes}",
                      [node("Attention", ["q", "k", "v", "m"], **attributes)],
                      {"q": floats(2, 3, 5, 8), "k": floats(2, 3, 7, 8), "v": floats(2, 3, 7, 4), "m": mask}, opset=23)
+    seen(case, node, random, floats)
     for half in ("half_pixel", "output_half_pixel"):
         for grid, rows, columns in ((1, 2, 3), (2, 3, 2), (3, 1, 4)):
             case(f"RoiAlign max {half} {grid}",
-                 [node("RoiAlign", ["x", "r", "b"], mode="max", coordinate_transformation_mode=half, sampling_ratio=grid,
-                       output_height=rows, output_width=columns, spatial_scale=.5)],
+                 [node("RoiAlign", ["x", "r", "b"], mode="max", sampling_ratio=grid,
+                       coordinate_transformation_mode=half, output_height=rows, output_width=columns, spatial_scale=.5)],
                  {"x": floats(2, 3, 7, 9), "r": random.uniform(-4, 22, (5, 4)).astype("f4"),
                   "b": np.int64([1, 0, 0, 1, 1])}, opset=16)
     # auto_pad pads; where windows leave elements between them, the first one begins at the first element (ONNX Runtime
@@ -78,3 +80,22 @@ def found(case, node, random):
              [node("ConvInteger", ["x", "w", "xz", "wz"], strides=[stride] * 2, pads=[pad] * 4)],
              {"x": random.integers(0, 256, (2, channels, 64, 70)).astype("u1"), "xz": np.array(9, "u1")},
              {"w": random.integers(low, high, (24, channels, taps, taps)).astype(kind), "wz": np.array(3, kind)}, off=0)
+
+
+def seen(case, node, random, floats):
+    """What queries of Attention see: windows, masks that are shorter than the keys, lengths; and its last output."""
+    sized = {"q": floats(2, 4, 5, 8), "k": floats(2, 2, 7, 8), "v": floats(2, 2, 7, 4)}
+    more = {"m": ("attn_mask", random.random((5, 4)) < .8), "n": ("nonpad_kv_seqlen", np.int64([7, 3]))}
+    for names, attributes in (("", {"left_window_size": 1}), ("", {"right_window_size": 2}), ("m", {}),
+                              ("", {"left_window_size": 0, "right_window_size": 1}), ("m", {"is_causal": 1}),
+                              ("", {"left_window_size": 1, "is_causal": 1}), ("n", {}), ("n", {"is_causal": 1}),
+                              ("mn", {"softcap": 2.0}), ("mn", {"left_window_size": 2, "right_window_size": 0})):
+        places = ["q", "k", "v", "m" * ("m" in names)] + ["", "", "n"] * ("n" in names)
+        for mode in (None, 1, 2, 3) + (0,) * ("softcap" not in attributes):  # the reference's 0 has the soft cap
+            said = attributes if mode is None else {**attributes, "qk_matmul_output_mode": mode}
+            result = 0 if mode is None else 3
+
+            def want(q, k, v, *rest, names=names, said=said, result=result):
+                return _compute_attention(q, k, v, **{more[n][0]: a for n, a in zip(names, rest)}, **said)[result]
+            case(f"Attention {names} {said}", [node("Attention", places, [""] * result + ["y"], **said)],
+                 {**sized, **{n: more[n][1] for n in names}}, opset=25, want=want)
