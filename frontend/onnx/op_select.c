@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_select.c - operators whose outputs are as long as values say: these have to be known while the model is read.
  * Compress by a known condition, NonMaxSuppression of known boxes.  NonZero is op_scatter.c's. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "frontend/onnx/ops.h"
 
 /* The places where a known condition holds, as indices of Gather. */
@@ -40,7 +43,19 @@ opjit_status opjit_onnx_compress(onnx_import *m, onnx_call *c)
 
 /* --- boxes -------------------------------------------------------------------------------------------------------- */
 
-#define MOST_PAIRS (UINT64_C(1) << 28) /* of boxes that are compared */
+#define MOST_PAIRS (UINT64_C(1) << 31) /* of boxes that are compared */
+
+typedef struct span {
+    float low, high;
+} span;
+
+/* A box of which the score is good enough, and where it lies along y and x. */
+typedef struct candidate {
+    double score;
+    uint64_t box;
+    span along[2];
+    float area;
+} candidate;
 
 /* What NonMaxSuppression is asked for. */
 typedef struct suppression {
@@ -50,14 +65,10 @@ typedef struct suppression {
     int64_t most;              /* of a class */
     float overlap, least;      /* boxes that overlap more are dropped, and so are scores that are not greater */
     bool has_least;
-    bool *alive;               /* by box, of the class that is being looked at */
-    int64_t *found;            /* triples */
+    candidate *candidates; /* of the class that is being looked at; those that were selected come first */
+    int64_t *found;        /* triples */
     uint64_t count, capacity, pairs;
 } suppression;
-
-typedef struct span {
-    float low, high;
-} span;
 
 /* Where a box lies along x (1) or y (0). */
 static span span_of(const suppression *s, const double *box, uint32_t d)
@@ -71,20 +82,18 @@ static span span_of(const suppression *s, const double *box, uint32_t d)
 }
 
 /* Whether the part of the area which both boxes cover that they have in common is greater than the threshold. */
-static bool overlap_too_much(const suppression *s, const double *a, const double *b)
+static bool overlap_too_much(const suppression *s, const candidate *a, const candidate *b)
 {
-    float common = 1, of_a = 1, of_b = 1;
+    float common = 1;
     for (uint32_t d = 0; d < 2; d++) {
-        const span p = span_of(s, a, d), q = span_of(s, b, d);
+        const span p = a->along[d], q = b->along[d];
         const float low = p.low > q.low ? p.low : q.low, high = p.high < q.high ? p.high : q.high;
         if (!(high > low))
             return false;
         common *= high - low;
-        of_a *= p.high - p.low;
-        of_b *= q.high - q.low;
     }
-    const float all = of_a + of_b - common;
-    return common > 0 && of_a > 0 && of_b > 0 && all > 0 && common / all > s->overlap;
+    const float all = a->area + b->area - common;
+    return common > 0 && a->area > 0 && b->area > 0 && all > 0 && common / all > s->overlap;
 }
 
 static opjit_status append(onnx_import *m, suppression *s, uint64_t batch, uint64_t class, uint64_t box)
@@ -106,27 +115,43 @@ static opjit_status append(onnx_import *m, suppression *s, uint64_t batch, uint6
     return OPJIT_OK;
 }
 
-/* Boxes of a class, the greatest score first, of equal ones the first box; each drops those that it overlaps. */
+/* The greatest score first, of equal ones the first box. */
+static int by_score(const void *left, const void *right)
+{
+    const candidate *const a = left, *const b = right;
+    if (a->score != b->score)
+        return a->score > b->score ? -1 : 1;
+    return a->box < b->box ? -1 : 1;
+}
+
+/* Boxes of a class: each is selected, unless it overlaps one that was. */
 static opjit_status select_boxes(onnx_import *m, const onnx_call *c, suppression *s, uint64_t batch, uint64_t class)
 {
     const double *const at = s->at + batch * s->boxes * 4, *const scores =
         s->scores + (batch * s->classes + class) * s->boxes;
+    candidate *const all = s->candidates;
+    uint64_t count = 0, selected = 0;
     for (uint64_t i = 0; i < s->boxes; i++)
-        s->alive[i] = !s->has_least || (float)scores[i] > s->least;
-    for (int64_t k = 0; k < s->most; k++) {
-        uint64_t best = s->boxes;
-        for (uint64_t i = 0; i < s->boxes; i++)
-            if (s->alive[i] && (best == s->boxes || scores[i] > scores[best]))
-                best = i;
-        if (best == s->boxes)
-            return OPJIT_OK;
-        if ((s->pairs += s->boxes) > MOST_PAIRS)
+        if (!isnan(scores[i]) && (!s->has_least || (float)scores[i] > s->least)) {
+            candidate *const to = &all[count++];
+            *to = (candidate){ .score = scores[i], .box = i, .area = 1 };
+            for (uint32_t d = 0; d < 2; d++) {
+                to->along[d] = span_of(s, at + 4 * i, d);
+                to->area *= to->along[d].high - to->along[d].low;
+            }
+        }
+    qsort(all, (size_t)count, sizeof *all, by_score);
+    for (uint64_t i = 0; i < count && (int64_t)selected < s->most; i++) {
+        uint64_t k = 0;
+        while (k < selected && !overlap_too_much(s, &all[k], &all[i]))
+            k++;
+        if ((s->pairs += k) > MOST_PAIRS)
             return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "more than %llu pairs of boxes",
                                      (unsigned long long)MOST_PAIRS);
-        TRY(append(m, s, batch, class, best));
-        s->alive[best] = false;
-        for (uint64_t i = 0; i < s->boxes; i++)
-            s->alive[i] = s->alive[i] && !overlap_too_much(s, at + 4 * best, at + 4 * i);
+        if (k < selected)
+            continue;
+        all[selected++] = all[i];
+        TRY(append(m, s, batch, class, all[i].box));
     }
     return OPJIT_OK;
 }
@@ -171,8 +196,8 @@ static opjit_status read_boxes(onnx_import *m, const onnx_call *c, suppression *
     s->classes = of->dims[1];
     s->at = at;
     s->scores = scores;
-    s->alive = ARENA_ARRAY(m->arena, bool, (size_t)s->boxes + 1);
-    return s->alive != NULL ? OPJIT_OK : opjit_rt_no_memory(m->error);
+    s->candidates = ARENA_ARRAY(m->arena, candidate, (size_t)s->boxes + 1);
+    return s->candidates != NULL ? OPJIT_OK : opjit_rt_no_memory(m->error);
 }
 
 opjit_status opjit_onnx_non_max_suppression(onnx_import *m, onnx_call *c)

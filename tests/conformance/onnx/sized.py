@@ -79,6 +79,13 @@ def repeated():
          {"x": floats(70)}, {"zero": scalar(0), "from": scalar([0], "i8")})
 
 
+def many_boxes():
+    grid = np.stack(np.meshgrid(np.arange(130), np.arange(130)), -1).reshape(1, -1, 2).astype("f4")
+    case("NonMaxSuppression of many", [node("NonMaxSuppression", ["b", "s", "most", "overlap"])],
+         {"b": np.concatenate([grid, grid + .9], 2), "s": floats(1, 1, 130 * 130)},
+         {"most": scalar(20000, "i8"), "overlap": scalar(.5)})
+
+
 def refused(opjit):
     """Ahead of time nothing is known of a call: the refusal names the node."""
     graph = helper.make_graph([node("NonZero", ["x"])], "g", [value("x", TensorProto.FLOAT, [70])],
@@ -96,7 +103,7 @@ def refused(opjit):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (predicted, chosen, repeated):
+    for make in (predicted, chosen, repeated, many_boxes):
         make()
     results = {name: compare(opjit, *rest) for name, *rest in CASES if text in name}
     results["ahead of time"] = refused(opjit)
