@@ -431,6 +431,8 @@ void opjit_fe_store_kept(rt_core *core, rt_hash identity, const opjit_kernel *ke
  * (graph/build_desc.c). */
 opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);
 opjit_context *opjit_fe_built_context(const opjit_graph *graph);
+/* What its tensors' handles have as their graph. */
+uint32_t opjit_fe_built_mark(const opjit_graph *graph);
 /* Takes its outputs away, so that others can be asked for; its tensors stay. */
 void opjit_fe_built_drop_outputs(opjit_graph *graph);
 /* CANCELLED, and a message. */

@@ -382,12 +382,15 @@ static opjit_status bind_input(cli_onnx *m, const opjit_model_port *port, bool f
 opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
 {
     const uint32_t inputs = opjit_model_input_count(m->model), outputs = opjit_model_output_count(m->model);
-    m->bindings = ARENA_ARRAY(&m->arena, opjit_binding, (size_t)inputs + outputs + 1);
-    m->allocated = ARENA_ARRAY(&m->arena, void *, (size_t)inputs + outputs + 1);
+    const uint32_t carried = opjit_model_carried_count(m->model);
+    m->bindings = ARENA_ARRAY(&m->arena, opjit_binding, (size_t)inputs + carried + outputs + 1);
+    m->allocated = ARENA_ARRAY(&m->arena, void *, (size_t)inputs + carried + outputs + 1);
     if (m->bindings == NULL || m->allocated == NULL)
         return opjit_rt_no_memory(&m->error);
     m->is_empty = true;
     for (uint32_t i = 0; i < inputs + outputs; i++) {
+        for (uint32_t k = 0; i == inputs && k < carried; k++)
+            TRY(opjit_model_get_carried(m->model, k, &m->bindings[m->binding_count++], &m->error));
         opjit_model_port port = OPJIT_MODEL_PORT_INIT;
         TRY(i < inputs ? opjit_model_get_input(m->model, i, &port, &m->error)
                        : opjit_model_get_output(m->model, i - inputs, &port, &m->error));
@@ -403,7 +406,8 @@ opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
 void opjit_cli_onnx_close(cli_onnx *m)
 {
     for (uint32_t i = 0; i < m->binding_count; i++)
-        opjit_rt_release(&opjit_rt_default_allocator, m->allocated[i], (size_t)m->bindings[i].bytes);
+        if (m->allocated[i] != NULL)
+            opjit_rt_release(&opjit_rt_default_allocator, m->allocated[i], (size_t)m->bindings[i].bytes);
     for (uint32_t i = 0; i < m->file_count; i++)
         opjit_rt_bytes_free(&m->files[i].bytes);
     opjit_plan_destroy(m->plan);

@@ -105,6 +105,11 @@ static uint32_t mark_of(const opjit_graph *g)
     return (uint32_t)((uintptr_t)g >> 4);
 }
 
+uint32_t opjit_fe_built_mark(const opjit_graph *g)
+{
+    return mark_of(g);
+}
+
 const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, const char *op, const char *field)
 {
     if (handle.index != 0 && handle.index <= g->tensors.count && handle.graph == mark_of(g))

@@ -59,6 +59,7 @@ typedef struct onnx_made {
     onnx_call call;
     const onnx_frame *frame;
     int64_t opset;
+    const opjit_graph *graph; /* where it was made */
 } onnx_made;
 
 typedef opjit_status (*onnx_row_fn)(onnx_import *m, onnx_call *c);
@@ -95,6 +96,7 @@ struct onnx_import {
     bool is_sample; /* the sizes are some of many that one kernel is for */
     struct onnx_computing *computing; /* what values are computed from that have to be known; NULL: none is */
     opjit_status (*compute)(onnx_import *m, onnx_value *v); /* makes a constant of one, with computing (compute.c) */
+    opjit_tensor (*carry)(onnx_import *m, onnx_value *v); /* of an earlier graph into this one, likewise (parts.c) */
     opjit_error *error;
 };
 
@@ -109,7 +111,8 @@ opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c);
 /* The call that made the value, if the row's function is this one; NULL: it is another, or not remembered. */
 static inline const onnx_call *onnx_maker(const onnx_import *m, const onnx_value *v, onnx_row_fn make)
 {
-    return v != NULL && v->made != NULL && v->made->frame == m->frame && v->made->call.row->make == make
+    return v != NULL && v->made != NULL && v->made->frame == m->frame && v->made->call.row->make == make &&
+                   (m->computing == NULL || v->made->graph == m->graph)
                ? &v->made->call
                : NULL;
 }
@@ -122,6 +125,14 @@ static inline onnx_value *onnx_input(const onnx_call *c, uint32_t i)
 static inline bool onnx_wants(const onnx_call *c, uint32_t i)
 {
     return i < c->output_count && c->node->outputs[i].size != 0;
+}
+/* Whether the node is one of If, Loop, Scan: nodes of its own come with it. */
+static inline bool onnx_has_graph(const onnx_node *n)
+{
+    for (uint32_t i = 0; i < n->attribute_count; i++)
+        if (n->attributes[i].graph != NULL)
+            return true;
+    return false;
 }
 uint64_t opjit_onnx_elements_of(const onnx_value *v);
 static inline bool onnx_is_constant(const onnx_value *v)

@@ -6,38 +6,100 @@
 #include "frontend/frontend.h"
 #include "frontend/onnx/call.h"
 
-/* A value that was computed while the model was read, and the kernel that did. */
+/* A tensor that one part of the model made and others read. */
+typedef struct onnx_carried {
+    opjit_tensor_type type;
+    void *data; /* where it is */
+    uint64_t bytes; /* a multiple of 4 */
+    opjit_tensor input; /* what it is in the part that read it last */
+} onnx_carried;
+
+/* A part of the model: the graph of the nodes from one value that had to be known to the next one.  Its inputs are the
+ * model's, in their order, then what it reads of parts before it. */
+typedef struct onnx_part {
+    struct onnx_part *before;
+    opjit_graph *graph;
+    uint32_t mark; /* of the graph's tensors */
+    bool is_cut;   /* it has been called: nodes from here on are the next part's */
+    onnx_carried **carried; /* by index of the graph's tensors: those that are in memory */
+    uint32_t carried_count;
+    onnx_carried **inputs;  /* behind the model's */
+    uint32_t input_count, input_capacity;
+} onnx_part;
+
+/* A call of a part's kernel. */
+typedef struct onnx_step {
+    struct onnx_step *next;
+    opjit_kernel *kernel;
+    opjit_binding *bindings;
+    uint32_t binding_count;
+} onnx_step;
+
+/* A value that the model was read with. */
 typedef struct onnx_computed {
     struct onnx_computed *next;
-    opjit_kernel *kernel;
-    opjit_binding *bindings; /* its inputs, then the value */
-    uint32_t binding_count;
+    const void *now;   /* as the last calls made it */
     const void *value; /* as the model was read with it */
     uint64_t bytes;
 } onnx_computed;
 
 /* An input of the graph whose elements a call brings. */
 typedef struct onnx_brought {
+    const char *name;
+    opjit_tensor_type type;
     const void *value; /* NULL: they are not known */
     void *copy;        /* where kernels read them */
     uint64_t bytes;
 } onnx_brought;
+
+/* A value of the last part, and how many nodes and outputs have yet to read its elements. */
+typedef struct onnx_watched {
+    const onnx_value *value;
+    const uint32_t *uses;
+} onnx_watched;
 
 /* What values are computed from, and those that were. */
 typedef struct onnx_computing {
     const opjit_compile_options *options; /* NULL: default ones */
     onnx_brought *inputs; /* in the order of the graph's */
     uint32_t input_count, count;
-    onnx_computed *first, *last;
+    onnx_part *part; /* the last one, which nodes are added to */
+    onnx_step *first, *last;
+    onnx_computed *values;
+    onnx_watched *watched;
+    uint32_t watched_count, watched_capacity;
+    opjit_binding *carried; /* what the last part's kernel reads besides the model's inputs */
+    uint32_t carried_count;
 } onnx_computing;
 
 /* By input of the graph, whether anything reads it: kernels have no binding for others. */
 opjit_status opjit_onnx_find_read(opjit_graph *graph, rt_arena *arena, bool **out, uint32_t *out_count,
                                   opjit_error *error);
 /* An input of the graph, after those before it, becomes known to what has to be computed; NULL: its value is not. */
-void opjit_onnx_bring(onnx_import *m, const opjit_model_input *given);
-/* An onnx_import's compute: a kernel of the value, which is called at once. */
+void opjit_onnx_bring(onnx_import *m, const char *name, opjit_tensor tensor, const opjit_model_input *given);
+/* The model's first part, whose graph has the inputs. */
+opjit_status opjit_onnx_first_part(onnx_import *m);
+/* A value that a node made; *uses: how many have yet to read its elements. */
+opjit_status opjit_onnx_watch(onnx_import *m, const onnx_value *v, const uint32_t *uses);
+/* Whether a value was computed since the last part began, so that nodes go to the next one. */
+bool opjit_onnx_is_cut(const onnx_import *m);
+/* Begins the next part, if the last one was cut. */
+opjit_status opjit_onnx_next_part(onnx_import *m);
+/* Where the value's elements are: they are computed now, unless they are in memory.  *known false: they depend on an
+ * input that is not known. */
+opjit_status opjit_onnx_in_memory(onnx_import *m, const onnx_value *v, const onnx_carried **out, bool *known);
+/* Copies the inputs' elements to where the kernels read them. */
+void opjit_onnx_copy_inputs(const onnx_computing *w);
+opjit_status opjit_onnx_call_step(const onnx_step *s, opjit_error *error);
+/* Lists the carried values that the model's graph reads, which has these inputs besides the model's. */
+opjit_status opjit_onnx_list_carried(onnx_computing *w, const bool *is_read, uint32_t count, rt_arena *arena,
+                                     opjit_error *error);
+/* Frees kernels, and the graphs except this one. */
+void opjit_onnx_close_parts(onnx_computing *w, const opjit_graph *graph);
+/* An onnx_import's compute: the value becomes a constant, whose elements are computed now. */
 opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v);
+/* An onnx_import's carry: the value of a part before as a tensor of the last one. */
+opjit_tensor opjit_onnx_carry(onnx_import *m, onnx_value *v);
 /* Computes all values again, from what is now where the inputs' values are; UNSUPPORTED: one is another. */
 opjit_status opjit_onnx_compute_again(const onnx_computing *w, opjit_error *error);
 

@@ -15,19 +15,11 @@ static bool any_follows(const onnx_call *c)
     return false;
 }
 
-/* Graphs of If and Loop are read where they stand, and their nodes mark what they make. */
-static bool has_graph(const onnx_node *n)
-{
-    for (uint32_t i = 0; i < n->attribute_count; i++)
-        if (n->attributes[i].graph != NULL)
-            return true;
-    return false;
-}
-
 opjit_status opjit_onnx_follow(onnx_import *m, onnx_call *c)
 {
     onnx_made *made = NULL;
-    if (!m->is_sample || c->row == NULL || has_graph(c->node) || !any_follows(c))
+    /* Graphs of If and Loop are read where they stand, and their nodes mark what they make. */
+    if (!m->is_sample || c->row == NULL || onnx_has_graph(c->node) || !any_follows(c))
         return OPJIT_OK;
     for (uint32_t i = 0; i < c->output_count; i++) {
         onnx_value *const v = &c->outputs[i];
@@ -37,7 +29,7 @@ opjit_status opjit_onnx_follow(onnx_import *m, onnx_call *c)
             made = ARENA_NEW(m->arena, onnx_made);
         if (made == NULL)
             return opjit_rt_no_memory(m->error);
-        *made = (onnx_made){ *c, m->frame, m->opset };
+        *made = (onnx_made){ *c, m->frame, m->opset, m->graph };
         v->follows = made;
         v->output = i;
     }

@@ -3,6 +3,7 @@
  * makes them. */
 #include <stdio.h>
 
+#include "frontend/onnx/compute.h"
 #include "frontend/onnx/ops.h"
 
 /* node 12 "conv1" (Conv) */
@@ -20,6 +21,7 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
 /* The node that makes a name. */
 typedef struct name_maker {
     uint32_t node, readers;
+    uint32_t uses; /* by nodes that are not imported yet and need more of it than its sizes, and by outputs */
 } name_maker;
 
 typedef enum node_state { NODE_UNSEEN, NODE_NEEDED, NODE_OPEN, NODE_ORDERED } node_state;
@@ -35,13 +37,14 @@ typedef struct need {
     bool ordering;
 } need;
 
-static void mark(need *w, wire_bytes name)
+static void mark(need *w, wire_bytes name, bool elements)
 {
     name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(w->makers, name);
     if (maker == NULL)
         return;
     if (!w->ordering) {
         maker->readers++;
+        maker->uses += elements;
         w->reads++;
     }
     if (w->state[maker->node] == (w->ordering ? NODE_NEEDED : NODE_UNSEEN)) {
@@ -50,16 +53,44 @@ static void mark(need *w, wire_bytes name)
     }
 }
 
+/* Whether the node reads elements of its inputs, not their sizes alone. */
+static bool reads_elements(const onnx_node *n)
+{
+    return !wire_is(n->op, "Shape") && !wire_is(n->op, "Size");
+}
+
 static void mark_inputs(need *w, const onnx_node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
-        mark(w, n->inputs[i]);
+        mark(w, n->inputs[i], reads_elements(n));
     for (uint32_t a = 0; a < n->attribute_count; a++) {
         const onnx_graph *const g = n->attributes[a].graph;
         for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
             mark_inputs(w, &g->nodes[i]); /* as deep as read.c takes */
         for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
-            mark(w, g->outputs[i].name);
+            mark(w, g->outputs[i].name, true);
+    }
+}
+
+/* A use of a name is over. */
+static void drop(const onnx_scope *makers, wire_bytes name)
+{
+    name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(makers, name);
+    if (maker != NULL)
+        maker->uses--;
+}
+
+/* The node is imported, and has read what mark_inputs counted. */
+static void drop_inputs(const onnx_scope *makers, const onnx_node *n)
+{
+    for (uint32_t i = 0; i < n->input_count && reads_elements(n); i++)
+        drop(makers, n->inputs[i]);
+    for (uint32_t a = 0; a < n->attribute_count; a++) {
+        const onnx_graph *const g = n->attributes[a].graph;
+        for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
+            drop_inputs(makers, &g->nodes[i]);
+        for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
+            drop(makers, g->outputs[i].name);
     }
 }
 
@@ -125,7 +156,7 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
                 TRY(opjit_onnx_enter(m, w.makers, nodes[n].outputs[i], maker++));
             }
     for (uint32_t i = 0; i < wanted_count; i++)
-        mark(&w, wanted[i]);
+        mark(&w, wanted[i], true);
     while (w.height > 0)
         mark_inputs(&w, &nodes[w.stack[--w.height]]);
     m->makers = w.makers;
@@ -195,9 +226,8 @@ static const onnx_function *find_function(const onnx_import *m, const onnx_node 
 static bool is_constant_call(const onnx_call *c)
 {
     uint64_t total = 0;
-    for (uint32_t i = 0; i < c->node->attribute_count; i++)
-        if (c->node->attributes[i].graph != NULL)
-            return false;
+    if (onnx_has_graph(c->node))
+        return false;
     for (uint32_t i = 0; i < c->input_count; i++) {
         if (c->inputs[i] == NULL)
             continue;
@@ -247,6 +277,30 @@ static bool is_renamed(const onnx_call *c)
     return c->row != NULL && c->row->make == opjit_onnx_same && onnx_is_constant(c->inputs[0]);
 }
 
+static uint32_t constants_of(const onnx_call *c)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->input_count; i++)
+        count += c->inputs[i] != NULL && onnx_is_constant(c->inputs[i]);
+    return count;
+}
+
+/* Makes the call; where values of its inputs were computed for it, again, for the part that comes then. */
+static opjit_status make_in_part(onnx_import *m, onnx_call *c)
+{
+    uint32_t constants;
+    do {
+        TRY(opjit_onnx_next_part(m));
+        constants = constants_of(c);
+        for (uint32_t i = 0; i < c->output_count; i++)
+            c->outputs[i] = (onnx_value){ .type = ONNX_UNDEFINED };
+        label_node(m, c->node);
+        TRY(make(m, c));
+        TRY(opjit_onnx_status(m));
+    } while (opjit_onnx_is_cut(m) && c->row != NULL && constants_of(c) != constants && !onnx_has_graph(c->node));
+    return OPJIT_OK;
+}
+
 static opjit_status import_node(onnx_import *m, const onnx_node *n)
 {
     onnx_call c = { .node = n, .input_count = n->input_count, .output_count = n->output_count };
@@ -265,9 +319,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
     }
     if (++m->nodes > ONNX_NODES)
         return opjit_onnx_refuse(m, &c, OPJIT_LIMIT, "more than %u nodes, with those of functions", ONNX_NODES);
-    label_node(m, n);
-    TRY(make(m, &c));
-    TRY(opjit_onnx_status(m));
+    TRY(make_in_part(m, &c));
     TRY(opjit_onnx_follow(m, &c));
     for (uint32_t i = 0; i < n->output_count; i++) {
         if (n->outputs[i].size == 0)
@@ -276,8 +328,10 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
         onnx_value *const made = is_renamed(&c) ? c.inputs[0] : &c.outputs[i];
-        made->readers += ((const name_maker *)opjit_onnx_find(m->makers, n->outputs[i]))->readers;
+        const name_maker *const maker = opjit_onnx_find(m->makers, n->outputs[i]);
+        made->readers += maker->readers;
         TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], made));
+        TRY(opjit_onnx_watch(m, made, &maker->uses));
     }
     return OPJIT_OK;
 }
@@ -296,6 +350,7 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
             prefix_node(m, n);
             return opjit_rt_at_node(m->error, m->error->status, n->index);
         }
+        drop_inputs(makers, n);
     }
     m->makers = outer;
     return OPJIT_OK;

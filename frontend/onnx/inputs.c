@@ -125,7 +125,7 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
     } else {
         v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
         in->binding = 0; /* found when the graph is whole */
-        opjit_onnx_bring(m, given);
+        opjit_onnx_bring(m, in->name, v.tensor, given);
     }
     return opjit_onnx_define(m, p->name, &v);
 }

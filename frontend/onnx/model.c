@@ -58,6 +58,12 @@ static opjit_status number_bindings(opjit_model *model, opjit_error *error)
         model->inputs[i].binding = is_read[k] ? binding++ : -1;
         k++;
     }
+    if (model->computing.part != NULL) {
+        const uint32_t carried = count - model->computing.input_count;
+        TRY(opjit_onnx_list_carried(&model->computing, is_read + model->computing.input_count, carried, &model->arena,
+                                    error));
+        binding += (int32_t)model->computing.carried_count;
+    }
     for (uint32_t i = 0; i < model->output_count; i++)
         model->outputs[i].binding = model->outputs[i].binding < 0 ? -1 : binding++;
     return OPJIT_OK;
@@ -83,7 +89,9 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
         if ((o->inputs[i].flags & OPJIT_MODEL_INPUT_OF_CALL) != 0 && sample == NULL)
             m->computing = &model->computing;
     m->compute = opjit_onnx_compute;
+    m->carry = opjit_onnx_carry;
     model->computing.options = o->computing;
+    TRY(opjit_onnx_first_part(m));
     TRY(opjit_onnx_initializers(m, g));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (opjit_onnx_lookup(m, g->inputs[i].name) == NULL) /* else an initializer has its elements */
@@ -91,6 +99,8 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     for (uint32_t i = 0; i < g->output_count; i++)
         wanted[i] = g->outputs[i].name;
     TRY(opjit_onnx_nodes(m, g->nodes, g->node_count, wanted, g->output_count));
+    TRY(opjit_onnx_next_part(m));
+    model->graph = m->graph;
     for (uint32_t i = 0; i < g->output_count; i++)
         TRY(add_output(model, m, &g->outputs[i]));
     return number_bindings(model, m->error);
@@ -267,8 +277,7 @@ void opjit_model_close(opjit_model *model)
         s->samples = NULL;
         opjit_model_close(s);
     }
-    for (const onnx_computed *c = model->computing.first; c != NULL; c = c->next)
-        opjit_kernel_release(c->kernel);
+    opjit_onnx_close_parts(&model->computing, model->graph);
     opjit_graph_destroy(model->graph);
     opjit_onnx_files_close(&model->files);
     opjit_rt_disk_unmap(&model->stored.map);
@@ -397,6 +406,25 @@ opjit_status opjit_model_compute(opjit_model *model, opjit_error *error)
 {
     opjit_rt_error_clear(error);
     return model == NULL ? opjit_rt_refuse_null(error, "model") : opjit_onnx_compute_again(&model->computing, error);
+}
+
+uint32_t opjit_model_carried_count(const opjit_model *model)
+{
+    return model == NULL ? 0 : model->computing.carried_count;
+}
+
+opjit_status opjit_model_get_carried(const opjit_model *model, uint32_t index, opjit_binding *out_binding,
+                                     opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (model == NULL || out_binding == NULL)
+        return opjit_rt_refuse_null(error, model == NULL ? "model" : "out_binding");
+    if (index >= model->computing.carried_count)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{opjit_model_get_carried} {index}: {%u}, must be below %u", index,
+                               model->computing.carried_count);
+    *out_binding = model->computing.carried[index];
+    return OPJIT_OK;
 }
 
 opjit_status opjit_model_get_operator(uint32_t index, opjit_model_operator *out_operator, opjit_error *error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value.c - values of names: constants and tensors of the graph, read and given. */
+#include "frontend/frontend.h"
 #include "frontend/onnx/files.h"
 
 uint64_t opjit_onnx_elements_of(const onnx_value *v)
@@ -215,8 +216,11 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
     const opjit_tensor null = { 0, 0 };
     const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(v->type);
     uint32_t sizes[ONNX_RANK];
-    if (v->tensor.index != 0 || m->error->status != OPJIT_OK)
-        return m->error->status == OPJIT_OK ? v->tensor : null;
+    if (m->error->status != OPJIT_OK)
+        return null;
+    const bool is_here = m->computing == NULL || v->tensor.graph == opjit_fe_built_mark(m->graph);
+    if (v->tensor.index != 0 && (is_here || !onnx_is_constant(v)))
+        return is_here ? v->tensor : m->carry(m, v);
     if (v->type >= ONNX_SEQUENCE) {
         opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{!tensor}%s, must be a tensor",
                         v->type == ONNX_SEQUENCE ? "a sequence" : "an optional value without an element");
@@ -368,7 +372,7 @@ opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *
         result.tensor = (opjit_tensor){ 0, 0 };
         return opjit_onnx_give_value(m, c, 0, &result);
     }
-    return opjit_onnx_give_as(m, c, 0, v->tensor, v->type, rank, dims);
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_tensor(m, v), v->type, rank, dims);
 }
 
 opjit_status opjit_onnx_call_row(onnx_import *m, const onnx_call *c, const onnx_node *node, const onnx_row *row,
@@ -388,7 +392,7 @@ opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c)
     onnx_made *const made = ARENA_NEW(m->arena, onnx_made);
     if (made == NULL)
         return opjit_rt_no_memory(m->error);
-    *made = (onnx_made){ *c, m->frame, m->opset };
+    *made = (onnx_made){ *c, m->frame, m->opset, m->graph };
     c->outputs[0].made = made;
     return OPJIT_OK;
 }

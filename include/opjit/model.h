@@ -127,6 +127,13 @@ OPJIT_API uint32_t opjit_model_computed_count(const opjit_model *model);
 /* Computes them again, from what is now where the inputs' values are.  UNSUPPORTED: another value came out, so that the
  * kernel is not for these inputs, and the model has to be read anew. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compute(opjit_model *model, opjit_error *error);
+/* How many bindings of a kernel of the model are of what was computed on the way to these values: they stand between
+ * those of inputs and those of outputs.  0 for NULL. [any thread, 0.1] */
+OPJIT_API uint32_t opjit_model_carried_count(const opjit_model *model);
+/* The binding of that index among them, in *out_binding: the model's memory, which opjit_model_compute writes.
+ * INVALID_ARGUMENT: no such index. [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_carried(const opjit_model *model, uint32_t index,
+                                                               opjit_binding *out_binding, opjit_error *error);
 
 /* The size that a dimension has which the model's inputs call by this name, in *out_size, which is 0 on failure.
  * INVALID_ARGUMENT: no input has one. [any thread, 0.1] */

@@ -139,6 +139,7 @@ START_TEST(value_of_a_call)
     opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
     opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_binding carried;
     opjit_model *model;
     opjit_error error;
 
@@ -150,6 +151,9 @@ START_TEST(value_of_a_call)
     ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
                   error.message);
     ck_assert_uint_eq(opjit_model_computed_count(model), 1);
+    ck_assert_uint_eq(opjit_model_carried_count(model), 0);
+    ck_assert_int_eq(opjit_model_get_carried(model, 0, &carried, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "opjit_model_get_carried index: 0, must be below 0");
     ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
     ck_assert_uint_eq(p.sizes[1], 3);
     x[1] = x[5];
@@ -166,6 +170,61 @@ START_TEST(value_of_a_call)
     ck_assert_int_eq(p.binding, -1);
     ck_assert_int_eq(opjit_model_get_input(model, 0, &p, &error), OPJIT_OK);
     ck_assert_int_eq(p.binding, -1);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
+/* What was computed on the way to a value is not computed again: the kernel reads it. */
+START_TEST(carried_to_the_next_part)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Add", "x", "x", "twice"));
+    put_message(&g, 1, node("Sign", "twice", NULL, "sign"));
+    put_message(&g, 1, node("NonZero", "sign", NULL, "y"));
+    put_message(&g, 1, node("Mul", "twice", "twice", "z"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", INT64, "a b"));
+    put_message(&g, 12, port("z", FLOAT, "6"));
+    rt_bytes file = model_of(g);
+    float x[6] = { 0, 3, 0, 0, -1, 2 }, z[6];
+    int64_t y[3];
+    const opjit_model_input given = {
+        "x", NULL, x, sizeof x, 0, DML_TENSOR_DATA_TYPE_FLOAT32, OPJIT_MODEL_INPUT_OF_CALL, 0
+    };
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_kernel *kernel;
+    opjit_model *model;
+    opjit_error error;
+
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    options.computing = &compile;
+    options.inputs = &given;
+    options.input_count = 1;
+    ck_assert_uint_eq(opjit_model_carried_count(NULL), 0);
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_uint_eq(opjit_model_carried_count(model), 1);
+    ck_assert_int_eq(opjit_model_get_input(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_int_eq(p.binding, -1); /* "twice" alone is read */
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_int_eq(p.binding, 1);
+    opjit_binding bindings[3] = { { NULL, 0 }, { y, sizeof y }, { z, sizeof z } };
+    ck_assert_int_eq(opjit_model_get_carried(model, 0, &bindings[0], &error), OPJIT_OK);
+    ck_assert_uint_eq(bindings[0].bytes, sizeof x);
+    ck_assert_msg(opjit_model_compile(model, &compile, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    opjit_call call = OPJIT_CALL_INIT;
+    call.bindings = bindings;
+    call.binding_count = 3;
+    x[1] = 5; /* another call, for which the same is not 0 */
+    ck_assert_int_eq(opjit_model_compute(model, &error), OPJIT_OK);
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(y[0], 1);
+    ck_assert_int_eq(y[2], 5);
+    ck_assert(z[1] == 100 && z[4] == 4 && z[5] == 16);
+    opjit_kernel_release(kernel);
     opjit_model_close(model);
     opjit_rt_bytes_free(&file);
 }
@@ -745,6 +804,7 @@ static Suite *suite(void)
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
     tcase_add_test(t, value_of_a_call);
+    tcase_add_test(t, carried_to_the_next_part);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
     tcase_add_test(t, weights_of_many_names);

@@ -79,6 +79,41 @@ def repeated():
          {"x": floats(70)}, {"zero": scalar(0), "from": scalar([0], "i8")})
 
 
+def parted():
+    """What was made before a value is read after it: each value ends a part of the model."""
+    nodes, parts = [node("MatMul", ["x", "w"], ["s"]), node("Softmax", ["s"], ["p"])], []
+    for k in range(90):
+        nodes += [node("Gather", ["p", f"k{k}"], [f"c{k}"], axis=1), node("Greater", [f"c{k}", "least"], [f"g{k}"]),
+                  node("NonZero", [f"g{k}"], [f"n{k}"]), node("Transpose", [f"n{k}"], [f"t{k}"]),
+                  node("GatherND", [f"c{k}", f"t{k}"], [f"y{k}"])]
+        parts.append(f"y{k}")
+    case("90 NonZero", nodes + [node("Concat", parts, axis=0), node("Mul", ["s", "s"], ["z"])], {"x": floats(70, 16)},
+         {"w": floats(16, 90), "least": scalar(0.012), **{f"k{k}": scalar(k, "i8") for k in range(90)}}, ("y", "z"))
+    body = helper.make_graph(
+        [node("Mul", ["a", "b"], ["d"]), node("Add", ["a", "d"], ["e"]), node("Tanh", ["d"], ["f"]),
+         node("ReduceMax", ["e"], ["s"], keepdims=0), node("Less", ["s", "limit"], ["on"]),
+         node("Identity", ["f"], ["shown"])], "body",
+        [value("round", TensorProto.INT64, []), value("before", TensorProto.BOOL, []),
+         value("a", TensorProto.FLOAT, [70]), value("b", TensorProto.FLOAT, [70])],
+        [value(k, TensorProto.BOOL if k == "on" else TensorProto.FLOAT, [] if k == "on" else [70])
+         for k in ("on", "e", "f", "shown")])
+    case("Loop of several states",
+         [node("Exp", ["x"], ["u"]), node("Cos", ["x"], ["v"]),
+          node("Loop", ["", "yes", "u", "v"], ["y", "w", "all"], body=body), node("Add", ["u", "w"], ["z"])],
+         {"x": np.abs(floats(70)), "limit": scalar(9)}, {"yes": scalar(True, "?")}, ("y", "z", "all"))
+    listed = [node("Greater", ["q", "zero"], ["g"]), node("NonZero", ["g"], ["n"]),
+              node("Gather", ["q", "n"], ["m"], axis=0)]
+    case("a list across parts",
+         [node("Exp", ["x"], ["e"]), node("Neg", ["x"], ["q"]), node("SequenceConstruct", ["e", "q"], ["l"])] + listed +
+         [node("SequenceInsert", ["l", "m"], ["k"]), node("SequenceAt", ["k", "first"], ["a"]),
+          node("SequenceAt", ["k", "last"], ["b"]), node("Add", ["a", "one"], ["y"]), node("Add", ["b", "one"], ["z"])],
+         {"x": floats(70)}, {"zero": scalar(0), "one": scalar(1), "first": scalar(0, "i8"), "last": scalar(-1, "i8")},
+         ("y", "z"))
+    case("the input itself", [node("Cast", ["x"], ["c"], to=TensorProto.BOOL), node("NonZero", ["x"], ["n"]),
+                              node("NonZero", ["c"], ["k"]), node("Add", ["n", "k"], ["y"]), node("Neg", ["x"], ["z"])],
+         {"x": np.round(floats(9, 20))}, outputs=("y", "z"))
+
+
 def many_boxes():
     grid = np.stack(np.meshgrid(np.arange(130), np.arange(130)), -1).reshape(1, -1, 2).astype("f4")
     case("NonMaxSuppression of many", [node("NonMaxSuppression", ["b", "s", "most", "overlap"])],
@@ -103,7 +138,7 @@ def refused(opjit):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (predicted, chosen, repeated, many_boxes):
+    for make in (predicted, chosen, repeated, many_boxes, parted):
         make()
     results = {name: compare(opjit, *rest) for name, *rest in CASES if text in name}
     results["ahead of time"] = refused(opjit)
