@@ -262,6 +262,9 @@ opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model);
 bool opjit_onnx_takes_lists(const onnx_row *row);
 /* Runs the call on constants alone, and gives constants. */
 opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);
+/* A call with an input without elements, if none of its outputs has any: their sizes (empty.c). */
+bool opjit_onnx_has_empty(const onnx_call *c);
+opjit_status opjit_onnx_make_empty(onnx_import *m, onnx_call *c, bool *done);
 /* follow.c: notes which of the call's outputs are constants that follow from a dynamic dimension; one of these in the
  * graph. */
 opjit_status opjit_onnx_follow(onnx_import *m, onnx_call *c);

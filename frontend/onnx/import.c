@@ -256,9 +256,12 @@ static opjit_status make(onnx_import *m, onnx_call *c)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u is no tensor, but %s", i,
                                      c->inputs[i]->type == ONNX_SEQUENCE ? "a sequence"
                                                                          : "an optional value without one");
-    if (is_constant_call(c))
-        return opjit_onnx_fold(m, c);
-    return c->row->make(m, c);
+    bool done = false;
+    if (opjit_onnx_has_empty(c) && !onnx_has_graph(c->node))
+        TRY(opjit_onnx_make_empty(m, c, &done));
+    if (done)
+        return OPJIT_OK;
+    return is_constant_call(c) ? opjit_onnx_fold(m, c) : c->row->make(m, c);
 }
 
 /* conv1 (Conv): as what opjit makes of the node is called. */

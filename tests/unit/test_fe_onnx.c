@@ -604,7 +604,7 @@ START_TEST(models_that_are_refused)
            "node 0 (Add): tensor \"w\": 2 elements are in the file, its sizes say 6");
     static const struct {
         const char *op, *message;
-    } empty[] = { { "LRN", "node 0 (LRN): a tensor without elements" },
+    } empty[] = { { "LRN", "output \"y\": a tensor without elements" },
                   { "GlobalLpPool",
                     "node 0 (GlobalLpPool): the size of the window along spatial dimension 0: 0, must be at least 1" },
                   { "Softmax", "output \"y\": a tensor without elements" },

@@ -114,6 +114,19 @@ def parted():
          {"x": np.round(floats(9, 20))}, outputs=("y", "z"))
 
 
+def without_boxes():
+    """A detector that finds nothing goes on with tensors that have no elements."""
+    nodes = [node("Relu", ["x"], ["f"]), node("Greater", ["s", "high"], ["g"]), node("NonZero", ["g"], ["n"]),
+             node("Squeeze", ["n", "zero"], ["k"]), node("Gather", ["b", "k"], ["r"], axis=0),
+             node("Mul", ["k", "none"], ["i"]), node("RoiAlign", ["f", "r", "i"], ["p"], output_height=2,
+                                                     output_width=2, sampling_ratio=2),
+             node("Conv", ["p", "w"], ["q"]), node("MaxPool", ["q"], ["o"], kernel_shape=[1, 1]),
+             node("ConvTranspose", ["o", "t"], ["y"], strides=[2, 2]), node("ArgMax", ["y"], ["z"], axis=1, keepdims=0)]
+    case("no boxes", nodes, {"x": floats(1, 4, 9, 9), "s": floats(80), "b": floats(80, 4)},
+         {"high": scalar(2), "zero": scalar([0], "i8"), "none": scalar([0], "i8"), "w": floats(5, 4, 1, 1),
+          "t": floats(5, 3, 2, 2)}, ("y", "z", "f"))
+
+
 def many_boxes():
     grid = np.stack(np.meshgrid(np.arange(130), np.arange(130)), -1).reshape(1, -1, 2).astype("f4")
     case("NonMaxSuppression of many", [node("NonMaxSuppression", ["b", "s", "most", "overlap"])],
@@ -138,7 +151,7 @@ def refused(opjit):
 
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for make in (predicted, chosen, repeated, many_boxes, parted):
+    for make in (predicted, chosen, repeated, parted, without_boxes, many_boxes):
         make()
     results = {name: compare(opjit, *rest) for name, *rest in CASES if text in name}
     results["ahead of time"] = refused(opjit)
