@@ -242,7 +242,8 @@ def list_products():
         single(f"MatMulInteger {shape}", "MatMulInteger", {"x": below(255, m, k).astype(np.uint8)},
                {"w": below(100, k, n).astype(np.int8)})
     single("Gemm, transposed", "Gemm", {"x": reals(64, 256)}, {"w": reals(512, 256), "b": reals(512)}, transB=1)
-    single("DFT 16 x 512", "DFT", {"x": reals(16, 512, 1)}, {"n": ints(512), "a": np.array(1, np.int64)}, onesided=1)
+    single("DFT 16 x 512", "DFT", {"x": reals(16, 512, 1)},
+           {"n": np.array(512, np.int64), "a": np.array(1, np.int64)}, onesided=1)
     single("STFT 16000", "STFT", {"x": reals(1, 16000, 1)},
            {"s": np.array(160, np.int64), "w": reals(400), "l": np.array(400, np.int64)})
     single("Det 100 of 4 x 4", "Det", {"x": reals(100, 4, 4)})

@@ -4,10 +4,14 @@
 process, processor time, the least of all calls; and whether the results are equal.
 
   PYTHONPATH=build/bench/python onnx_nodes.py [TEXT] [--seconds S] [--above R]
+  OPJIT=build/bench/opjit onnx_nodes.py --missing
 
-TEXT: those whose names contain it; R: those of at least this ratio, and those whose results differ.  Needs numpy, onnx
-and onnxruntime, and the package opjit."""
+TEXT: those whose names contain it; R: those of at least this ratio, and those whose results differ.  --missing: the
+operators of `opjit ops --onnx` that no case has and that can be measured.  Needs numpy, onnx and onnxruntime, and the
+package opjit."""
 import argparse
+import os
+import subprocess
 import tempfile
 import time
 
@@ -18,6 +22,11 @@ import opjit
 from onnx import helper, numpy_helper
 
 import onnx_cases
+import onnx_cases_kinds
+
+SINCE = {"RMSNormalization": 23, "Attention": 23, "RotaryEmbedding": 23, "Swish": 24, "TensorScatter": 24,
+         "CumProd": 26, "TreeEnsemble": 5}
+VERSIONS = {"com.microsoft": 1, "ai.onnx.ml": 3, "ai.onnx.preview.training": 1}
 
 
 def save(path, inputs, nodes, constants, outputs):
@@ -25,7 +34,9 @@ def save(path, inputs, nodes, constants, outputs):
     graph = helper.make_graph(
         nodes, "node", [helper.make_tensor_value_info(n, types[n], v.shape) for n, v in inputs.items()],
         [onnx.ValueInfoProto(name=o) for o in outputs], [numpy_helper.from_array(v, n) for n, v in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    version = max([21] + [SINCE.get(n.op_type, 21) for n in nodes if not n.domain])
+    opsets = {"": version, **{n.domain: max(VERSIONS[n.domain], SINCE.get(n.op_type, 1)) for n in nodes if n.domain}}
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*opset) for opset in opsets.items()])
     model.ir_version = 9
     onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
@@ -61,14 +72,30 @@ def measure(path, inputs, outputs, seconds):
     return own * 1e6, peer * 1e6, equal
 
 
+def list_all():
+    onnx_cases.list_cases()
+    onnx_cases_kinds.list_kinds()
+    return onnx_cases.CASES
+
+
+def print_missing():
+    listed = subprocess.check_output([os.environ["OPJIT"], "ops", "--onnx"], text=True).splitlines()
+    measured = {f"{n.domain}.{n.op_type}".lstrip(".") for case in list_all() for n in case[2]}
+    print(*sorted({line.split()[0] for line in listed} - measured - onnx_cases_kinds.UNTIMED))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("text", nargs="?", default="")
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--above", type=float, default=0)
+    parser.add_argument("--missing", action="store_true")
     given = parser.parse_args()
+    if given.missing:
+        print_missing()
+        return
     with tempfile.TemporaryDirectory() as place:
-        for name, inputs, nodes, constants, outputs in onnx_cases.list_cases():
+        for name, inputs, nodes, constants, outputs in list_all():
             if given.text not in name:
                 continue
             save(place + "/node.onnx", inputs, nodes, constants, outputs)
