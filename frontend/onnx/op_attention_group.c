@@ -4,6 +4,8 @@
 
 #include "frontend/onnx/attention.h"
 
+enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK };
+
 /* Whether lengths are looked at in each call: there are several sequences, or room for more keys than there are yet.
  * Else those of the past and of the call are all keys there are. */
 static opjit_status read_lengths(onnx_import *m, const onnx_call *c, attention *a, uint32_t lengths, bool *each_call)
@@ -97,6 +99,20 @@ static opjit_tensor angles(onnx_import *m, const onnx_call *c, const attention *
     return opjit_onnx_reshape(m, opjit_graph_slice(m->graph, onnx_tensor_of(m, c, table), begin, sizes, NULL), 4, dims);
 }
 
+/* Queries or keys, of the sizes in dims, turned by the angles of the tables; half 0: as they are. */
+static opjit_tensor turned(onnx_import *m, const onnx_call *c, const attention *a, opjit_tensor t, const uint64_t *dims,
+                           uint64_t half, bool each_call, opjit_tensor first_at)
+{
+    const bool by_length = each_call && onnx_input(c, POSITIONS) == NULL;
+    opjit_tensor turns[2];
+    for (uint32_t k = 0; k < 2 && half != 0; k++)
+        turns[k] = by_length ? angles_from(m, c, a, COSINES + k, half, first_at)
+                             : angles(m, c, a, COSINES + k, POSITIONS, half);
+    return half == 0 ? t
+                     : opjit_onnx_turned(m, t, dims, half, turns[0], turns[1],
+                                         opjit_onnx_int(m, c, "rotary_interleaved", 0) != 0);
+}
+
 /* Keys and values with those of the past, and what queries see of them; the past's are inputs past and past + 1. */
 static opjit_status mask_group(onnx_import *m, onnx_call *c, attention *a, uint32_t past, uint32_t bias, bool each_call,
                                opjit_tensor first_at)
@@ -122,7 +138,6 @@ static opjit_status mask_group(onnx_import *m, onnx_call *c, attention *a, uint3
  * of all keys, tables of cosines and sines, positions, attention bias. */
 opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
 {
-    enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK };
     attention a = { 0 };
     opjit_graph *const g = m->graph;
     if (onnx_input(c, QUERY) == NULL || onnx_input(c, LENGTHS) == NULL || onnx_input(c, TOTAL) == NULL)
@@ -164,15 +179,7 @@ opjit_status opjit_onnx_group_query_attention(onnx_import *m, onnx_call *c)
         opjit_tensor t = key == NULL ? opjit_graph_slice(g, onnx_tensor_of(m, c, QUERY), begin, sizes, NULL)
                                      : onnx_tensor_of(m, c, QUERY + i);
         t = opjit_onnx_reshape(m, t, 4, dims);
-        const bool by_length = each_call && onnx_input(c, POSITIONS) == NULL;
-        opjit_tensor turns[2];
-        for (uint32_t k = 0; k < 2 && half != 0 && i < 2; k++)
-            turns[k] = by_length ? angles_from(m, c, &a, COSINES + k, half, first_at)
-                                 : angles(m, c, &a, COSINES + k, POSITIONS, half);
-        if (half != 0 && i < 2)
-            t = opjit_onnx_turned(m, t, dims, half, turns[0], turns[1],
-                                  opjit_onnx_int(m, c, "rotary_interleaved", 0) != 0);
-        *parts[i] = opjit_graph_transpose(g, t, order);
+        *parts[i] = opjit_graph_transpose(g, i < 2 ? turned(m, c, &a, t, dims, half, each_call, first_at) : t, order);
         first += sizes[2];
     }
     TRY(mask_group(m, c, &a, PAST_KEY, BIAS, each_call, first_at));
