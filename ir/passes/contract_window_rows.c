@@ -85,10 +85,11 @@ static double cost_by_rows(const window *w)
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const double taps = (double)w->depth, tiles = (double)tiles_of(w);
     const double positions = tiles * (double)w->c.side[CONTRACT_COLUMNS].tile;
-    const double copied = (double)w->slots * (double)w->plane * COPIED;
-    const double beside = w->bare || w->slots == 1 ? 0 : tiles * taps * SIDE_BY_SIDE;
+    const double plane = w->may_skip ? opjit_ir_window_inside(w) : (double)w->plane;
+    const double copied = (double)w->slots * plane * COPIED;
+    const double beside = w->bare || w->slots == 1 || w->may_skip ? 0 : tiles * taps * SIDE_BY_SIDE;
     const double transposed = positions * (double)rows->block * TRANSPOSED * taps / (double)w->c.length;
-    const double steps = positions * (double)rows->block * taps;
+    const double steps = positions * (double)rows->block * taps * (w->skips ? w->steps : 1);
     return (double)(w->blocks * rows->blocks) * (steps + copied + beside + transposed);
 }
 
@@ -133,9 +134,10 @@ static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
         return;
     }
     window other = *w;
-    choose_lines(w, part / rows->block / w->pitch, most);
+    const int64_t line = w->may_skip ? w->axis[1].size : w->pitch;
+    choose_lines(w, part / rows->block / line, most);
     set_rows(&other, rows->blocks + 1);
-    choose_lines(&other, part / other.c.side[CONTRACT_ROWS].block / w->pitch, most);
+    choose_lines(&other, part / other.c.side[CONTRACT_ROWS].block / line, most);
     if (cost_of_threads(&other) < cost_of_threads(w))
         *w = other;
 }
@@ -175,7 +177,14 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     other.by_rows = true;
     if (!set_whole(&other))
         return false;
+    window some = other;
     choose_sizes(&other, given, lanes, target);
+    if (opjit_ir_window_may_skip(&some)) {
+        choose_sizes(&some, given, lanes, target);
+        if (opjit_ir_window_find_skips(&some) && scratch_bytes(&some) <= MOST_BYTES &&
+            cost_of_threads(&some) < cost_of_threads(&other))
+            other = some;
+    }
     if (scratch_bytes(&other) > MOST_BYTES ||
         (given == NULL && !w->gathers &&
          cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w))))
@@ -225,6 +234,7 @@ void opjit_ir_window_rows_share(window *w, block *stages)
     o->in.private_views = true;
     columns->apart = lies_apart(o);
     opjit_ir_contract_share_columns(o, stages);
+    opjit_ir_window_share_least(w, stages);
 }
 
 ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane)

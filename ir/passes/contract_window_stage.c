@@ -13,7 +13,8 @@
 
 enum {
     APART = 16,     /* elements behind a row of sums and of k: they are not all in one set of a cache */
-    MOST_LOOPS = 31, /* beside the stage's own: rule V16 */
+    MOST_LOOPS = 31, /* beside the stage's own: rule V16; later passes cut some of them */
+    MOST_LOOPS_OF_FORMS = 76, /* most of which these are, and are not cut */
     MOST_TAPS = 9,   /* whose steps a tile spells out, */
     FEW_TILES = 16   /* of rows, for which putting taps side by side would take too large a part of the time */
 };
@@ -59,7 +60,7 @@ static bool reads_in_place(const window *w)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     return !w->bare && !w->alone && !w->gathers && w->bytes == 0 && w->values[WINDOW_CONDITION] == 0 &&
-           w->slots == 1 && w->digits[0].axis < 0 && w->depth <= MOST_TAPS &&
+           (w->slots == 1 || w->skips) && w->digits[0].axis < 0 && w->depth <= MOST_TAPS &&
            (w->by_rows || rows->block <= FEW_TILES * rows->tile);
 }
 
@@ -92,7 +93,10 @@ static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir
         return last;
     *k = contract_times(c, *k, w->depth);
     for (uint32_t d = 1; d < w->digit_count; d++) {
-        digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &of_taps[d]);
+        const int32_t axis = w->digits[d].axis;
+        const bool some = w->skips && axis >= 0;
+        digits[d] = contract_loop(c, last, opjit_ir_index(f, some ? w->taps[axis] : w->digits[d].size), &of_taps[d]);
+        digits[d] = some ? contract_plus(c, w->from_tap[axis], digits[d]) : digits[d];
         last = &of_taps[d];
         *k = contract_plus(c, *k, contract_times(c, digits[d], w->digits[d].divide));
     }
@@ -155,13 +159,25 @@ static ir_ref place_of(window *w, block *list, ir_ref n, ir_ref *to)
     return w->by_rows ? opjit_ir_window_rows_place(w, list, n) : *to;
 }
 
+/* The tile in each form that it may have. */
+static void add_forms(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_ref to)
+{
+    block of_form;
+    opjit_ir_window_skip(w, list, n);
+    for (uint32_t v = 0; v < w->forms; v++)
+        add_tile(w, opjit_ir_window_form(w, list, v, &of_form), i, j, to);
+}
+
 static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_n, of_m;
     ir_ref to;
-    opjit_ir_window_copy(w, list);
+    if (w->skips)
+        opjit_ir_window_copy_inside(w, list);
+    else
+        opjit_ir_window_copy(w, list);
     if (w->bytes == 0)
         opjit_ir_window_weights(w, list);
     if (w->by_rows && w->panel == 0) { /* what tiles of a row read of the kept factor stays in the first cache */
@@ -169,7 +185,10 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
         const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
         const ir_ref n = contract_loop(c, &of_m, column_tiles, &of_n);
         const ir_ref j = place_of(w, &of_n, n, &to);
-        add_tile(w, &of_n, i, j, to);
+        if (w->skips)
+            add_forms(w, &of_n, n, i, j, to);
+        else
+            add_tile(w, &of_n, i, j, to);
         return;
     }
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
@@ -244,6 +263,7 @@ static void add_sums(window *w, block *list, ir_ref lines)
             ? opjit_ir_block_let(f, list, contract_times(c, lines, w->pieces))
             : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
     opjit_ir_window_start_sums(w, list);
+    opjit_ir_window_clear_copy(w, list);
     c->first_k = w->first_channel = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
     c->here_k = opjit_ir_index(f, c->length < w->most ? c->length : w->most);
@@ -312,7 +332,8 @@ bool opjit_ir_window_write(window *w, block *stages)
             opjit_ir_window_rows_transpose(w, &body);
         store_results(w, &body, lines);
     }
-    if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > MOST_LOOPS)
+    const uint32_t most = w->skips ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
+    if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > most)
         return false;
     opjit_ir_block_add(f, &made, stage);
     opjit_ir_block_move(f, &made, stages);

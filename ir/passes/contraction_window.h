@@ -10,6 +10,7 @@
 
 enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
 enum { WINDOW_CLASSES = 16 /* of both axes: each is a nest of loops */ };
+enum { WINDOW_FORMS = 5 /* of tiles with some of the taps: likewise */ };
 
 /* A digit of k, size values of k / divide.  Number 0 is the highest. */
 typedef struct window_digit {
@@ -73,6 +74,17 @@ typedef struct window {
     contraction other;             /* the rows' factor as columns, which a stage before copies to a temp */
     uint32_t sums;                 /* scratch: totals before they are transposed, [positions, rows] */
     int64_t apart;                 /* totals from one line to the next; without by_rows: pitch */
+    bool may_skip;                 /* taps along lines are in one plane, with all padding */
+    bool skips;                    /* tiles leave out padding: contract_window_skip.c, which uses the next ones */
+    double steps;                  /* the part of all steps that tiles have then */
+    int64_t inside[WINDOW_AXES][2]; /* places before the first one and from the second one on are padding */
+    uint32_t forms;
+    int64_t form[WINDOW_FORMS][WINDOW_AXES]; /* numbers of taps along the axes; the first one: all */
+    uint32_t least;                /* temp: how small the other factor's elements are */
+    ir_ref all_steps;              /* 1: no step of the block of k may be left out; else 0 */
+    ir_ref first_tap[WINDOW_AXES], tap_count[WINDOW_AXES]; /* of the tile */
+    int64_t taps[WINDOW_AXES];     /* of the form; 0: all */
+    ir_ref from_tap[WINDOW_AXES];
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
     uint32_t panel;                /* scratch: [k, positions of a tile] */
     uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
@@ -135,6 +147,20 @@ ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane);
 ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n);
 /* The totals, transposed to those of other windows. */
 void opjit_ir_window_rows_transpose(window *w, block *list);
+/* contract_window_skip.c: tiles, with rows as lanes, that leave out taps of padding.  Whether windows may have any, in
+ * planes whose sizes it sets; and, with all other sizes, whether it is worth it: then it sets `skips` and the forms. */
+bool opjit_ir_window_may_skip(window *w);
+bool opjit_ir_window_find_skips(window *w);
+/* About how many elements a block copies to a plane. */
+double opjit_ir_window_inside(const window *w);
+/* The stage that finds the smallest element of the rows' factor, after the one that copies it. */
+void opjit_ir_window_share_least(window *w, block *stages);
+/* Sets the copy to zeros, once for all blocks of k; copies what is no padding, and finds the smallest of it. */
+void opjit_ir_window_clear_copy(window *w, block *list);
+void opjit_ir_window_copy_inside(window *w, block *list);
+/* Which taps tile n has; the loop that runs if the tile has this form, whose block it returns. */
+void opjit_ir_window_skip(window *w, block *list, ir_ref n);
+block *opjit_ir_window_form(window *w, block *list, uint32_t form, block *out);
 /* contract_window_parts.c: whether an expression moves with a coordinate of the result. */
 bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension);
 /* Factors that are -0 and +0 under one condition, and then change no sum, whatever they are multiplied by otherwise:

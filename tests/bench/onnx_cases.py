@@ -106,6 +106,14 @@ def list_windows():
     single("Conv 3 x 3 64", "Conv", {"x": reals(1, 64, 56, 56)}, {"w": reals(64, 64, 3, 3)}, pads=[1] * 4)
     single("Conv 3 x 3 64, dilated", "Conv", {"x": reals(1, 64, 56, 56)}, {"w": reals(64, 64, 3, 3)}, pads=[2] * 4,
            dilations=[2, 2])
+    for channels, size, apart in ((256, 28, 2), (512, 28, 4), (256, 28, 12), (256, 28, 24), (256, 28, 36),
+                                  (256, 33, 12), (256, 64, 12), (256, 64, 24), (256, 64, 36), (64, 33, 18)):
+        single(f"Conv 3 x 3 {channels} of {size}, dilated {apart}", "Conv", {"x": reals(1, channels, size, size)},
+               {"w": reals(channels, channels, 3, 3)}, pads=[apart] * 4, dilations=[apart] * 2)
+    for channels, length in ((32, 16000), (64, 4096), (128, 4096)):
+        for apart in (1, 2, 8, 32, 128, 512):
+            single(f"Conv 1-D {channels} of {length}, dilated {apart}", "Conv", {"x": reals(1, channels, length)},
+                   {"w": reals(channels, channels, 3)}, pads=[apart] * 2, dilations=[apart])
     single("Conv 3 x 3 x 3 16", "Conv", {"x": reals(1, 16, 16, 32, 32)}, {"w": reals(16, 16, 3, 3, 3)}, pads=[1] * 6)
     single("Conv 3 x 3 32 groups of 4", "Conv", {"x": reals(1, 128, 28, 28)}, {"w": reals(128, 4, 3, 3)}, pads=[1] * 4,
            group=32)

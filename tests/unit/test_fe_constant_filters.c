@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_constant_filters.c - convolutions with a constant filter of which a copy is kept: of few positions, which are
- * made as products of matrices, and of short lines, whose vectors are channels: the bits of the same convolution whose
- * filter is an input, interpreted. */
+ * made as products of matrices, of short lines, whose vectors are channels, and of taps far apart, which are left out
+ * where they are padding: the bits of the same convolution whose filter is an input, interpreted. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "tests/support/random.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
-enum { CASES = 40, CASES_OF_LINES = 20, MOST = 1 << 17, GUARD = 16 };
+enum { CASES = 40, CASES_OF_LINES = 20, CASES_OF_FAR = 10, MOST = 1 << 17, GUARD = 16 };
 
 static opjit_context *context;
 static opjit_error error;
@@ -116,13 +117,57 @@ static shape draw_strides(test_random *r)
     return s;
 }
 
-enum { OF_FEW_POSITIONS, OF_LINES, OF_STRIDES };
+/* Windows many of whose taps are padding. */
+static shape draw_far(test_random *r)
+{
+    static const uint32_t channels[] = { 32, 40, 64 };
+    shape s = { .x = { 1, between(r, 0, 2) == 0 ? between(r, 29, 33) : between(r, 1, 6) } };
+
+    s.w[0] = channels[between(r, 0, 2)];
+    s.w[1] = s.x[1];
+    for (uint32_t a = 0; a < 2; a++) {
+        s.x[2 + a] = between(r, 5, a == 0 ? 12 : 18);
+        s.w[2 + a] = between(r, 0, 9) == 0 ? 2 : 3;
+        s.strides[a] = 1;
+        s.dilations[a] = between(r, 0, 9) == 0 ? 1 : between(r, s.x[2 + a] / 3, s.x[2 + a] + 2);
+        s.start[a] = s.end[a] = s.dilations[a] * (s.w[2 + a] - 1) / 2;
+        if (between(r, 0, 3) == 0)
+            s.start[a] += between(r, 0, s.dilations[a] / 2);
+        s.end[a] += s.w[2 + a] == 2;
+    }
+    return s;
+}
+
+/* Numbers with which a step of padding changes a sum: products that round to -0, and what is not finite. */
+static void make_hard(test_random *r)
+{
+    const bool tiny = between(r, 0, 1) == 0;
+    float *one = between(r, 0, 1) == 0 ? data : filter;
+
+    for (uint32_t i = 0; i < MOST && tiny; i++) {
+        data[i] = ldexpf(data[i], -(int)between(r, 60, 90));
+        filter[i] = ldexpf(filter[i], -80);
+    }
+    for (uint32_t i = between(r, 0, 500); i < MOST; i += between(r, 100, 3000))
+        one[i] = tiny ? -0.0f : between(r, 0, 1) == 0 ? INFINITY : NAN;
+}
+
+/* A NaN has any bits. */
+static bool same(void)
+{
+    for (uint32_t i = 0; i < MOST; i++)
+        if (memcmp(&given[i], &expected[i], sizeof *given) != 0 && !(isnan(given[i]) && isnan(expected[i])))
+            return false;
+    return true;
+}
+
+enum { OF_FEW_POSITIONS, OF_LINES, OF_STRIDES, OF_FAR, OF_HARD_NUMBERS };
 
 static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
 {
     test_random r;
     test_random_init(&r, seed, 0, number);
-    const shape s = kind == OF_STRIDES ? draw_strides(&r) : draw(&r, kind == OF_LINES);
+    const shape s = kind >= OF_FAR ? draw_far(&r) : kind == OF_STRIDES ? draw_strides(&r) : draw(&r, kind == OF_LINES);
 
     ck_assert_uint_le(elements(s.x), MOST);
     ck_assert_uint_le(elements(s.w), MOST);
@@ -130,10 +175,12 @@ static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
         data[i] = (float)(test_random_u64(&r) % 2001) / 256.0f - 4.0f;
         filter[i] = (float)(test_random_u64(&r) % 2001) / 512.0f - 2.0f;
     }
+    if (kind == OF_HARD_NUMBERS)
+        make_hard(&r);
     run(&s, false, OPJIT_COMPILE_INTERPRET, expected, NULL);
     for (uint32_t i = 0; i < 3; i++) {
         if (run(&s, i != 2, i == 0 ? OPJIT_COMPILE_INTERPRET : 0, given, NULL))
-            ck_assert_msg(memcmp(given, expected, sizeof given) == 0,
+            ck_assert_msg(same(),
                           "case %llu, %s: x %u,%u,%u,%u, w %u,%u,%u,%u, strides %u,%u, dilations %u,%u, start %u,%u",
                           (unsigned long long)number,
                           i == 0   ? "interpreted"
@@ -149,7 +196,9 @@ static const struct {
     uint32_t cases;
 } kinds[] = { [OF_FEW_POSITIONS] = { "few_positions", CASES },
               [OF_LINES] = { "short_lines", CASES_OF_LINES },
-              [OF_STRIDES] = { "large_strides", CASES_OF_LINES } };
+              [OF_STRIDES] = { "large_strides", CASES_OF_LINES },
+              [OF_FAR] = { "far_apart", CASES_OF_FAR },
+              [OF_HARD_NUMBERS] = { "far_apart_of_hard_numbers", CASES_OF_LINES } };
 
 START_TEST(windows)
 {
