@@ -15,6 +15,7 @@ struct onnx_file {
     struct onnx_file *next;
     wire_bytes name; /* as the model has it */
     wire_bytes bytes;
+    rt_mapped mapped;
 };
 
 static opjit_status no_file(const char *path, opjit_error *error)
@@ -71,8 +72,10 @@ void opjit_onnx_copied(const onnx_files *files, wire_bytes elements)
 
 void opjit_onnx_files_close(onnx_files *files)
 {
-    for (struct onnx_file *f = files->first; f != NULL; f = f->next)
+    for (struct onnx_file *f = files->first; f != NULL; f = f->next) {
+        opjit_rt_mapped_remove(files->mapped, &f->mapped);
         opjit_onnx_unmap(f->bytes);
+    }
 }
 
 /* Whether the name stays in the folder: relative, and without a step up. */
@@ -104,6 +107,8 @@ static struct onnx_file *open_file(onnx_files *files, wire_bytes name, opjit_err
     memcpy(path + folder + 1, name.data, (size_t)name.size);
     if (opjit_onnx_map(path, &f->bytes, error) != OPJIT_OK)
         return NULL;
+    f->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size };
+    opjit_rt_mapped_add(files->mapped, &f->mapped);
     f->name = name;
     f->next = files->first;
     files->first = f;

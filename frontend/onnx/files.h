@@ -4,12 +4,14 @@
 #define OPJIT_FRONTEND_ONNX_FILES_H
 
 #include "frontend/onnx/call.h"
+#include "runtime/base/mapped.h"
 
 /* The model's folder and the files of it that are mapped. */
 struct onnx_files {
     rt_arena *arena;
     const char *folder; /* NULL: no files may be named */
     struct onnx_file *first;
+    rt_mapped_files *mapped; /* the context's */
     wire_bytes model; /* the model's own, if it is mapped; else data NULL */
 };
 

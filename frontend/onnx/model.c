@@ -142,7 +142,7 @@ static opjit_model *new_model(opjit_context *context, const wire_bytes *bytes, o
     model->core = opjit_rt_core_retain(context->core);
     model->bytes = *bytes;
     opjit_rt_arena_init(&model->arena, &model->core->allocator);
-    model->files = (onnx_files){ .arena = &model->arena };
+    model->files = (onnx_files){ .arena = &model->arena, .mapped = &model->core->mapped };
     return model;
 }
 
@@ -230,6 +230,8 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         status = opjit_onnx_map(path, &model->file, error);
     if (path != NULL) {
         model->bytes = model->file;
+        model->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)model->file.data, (size_t)model->file.size };
+        opjit_rt_mapped_add(&model->core->mapped, &model->mapped);
         if (o.folder == NULL)
             model->options.folder = opjit_onnx_folder(&model->arena, path);
     }
@@ -281,6 +283,7 @@ void opjit_model_close(opjit_model *model)
     opjit_graph_destroy(model->graph);
     opjit_onnx_files_close(&model->files);
     opjit_rt_disk_unmap(&model->stored.map);
+    opjit_rt_mapped_remove(&core->mapped, &model->mapped);
     opjit_onnx_unmap(model->file);
     opjit_rt_arena_free(&model->arena);
     opjit_rt_release(&core->allocator, model, sizeof *model);

@@ -32,6 +32,7 @@ struct opjit_model {
     rt_core *core;
     rt_arena arena;
     wire_bytes file; /* mapped; or data NULL */
+    rt_mapped mapped; /* it */
     onnx_files files;
     opjit_graph *graph;          /* NULL: it was not read, as the disk cache knows it */
     onnx_stored stored;

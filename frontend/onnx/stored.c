@@ -76,6 +76,7 @@ static bool put_name(const opjit_model *model, bool make, rt_bytes *out, rt_hash
         opjit_fe_options_read(model->context, NULL, NULL, &options, NULL) != OPJIT_OK) /* default ones */
         return false;
     const rt_hash bytes = opjit_rt_hash_seeded(model->bytes.data, (size_t)model->bytes.size, secret);
+    opjit_rt_mapped_drop(&model->core->mapped); /* all of it was read, once */
     opjit_rt_bytes_append(out, "reading", sizeof "reading");
     opjit_rt_bytes_u32(out, FORMAT);
     opjit_rt_bytes_append(out, build, opjit_fe_options_key(&options, build));

@@ -55,6 +55,7 @@ static rt_core *core_create(const opjit_context_options *options)
         atomic_init(&core->counters[i].references, 1);
     core->allocator = allocator;
     opjit_rt_lock_init(&core->jobs.lock, &core->process);
+    opjit_rt_mapped_init(&core->mapped, &core->process);
     core->jobs.list = 1;
     opjit_rt_constants_init(&core->constants, &core->process, &core->allocator);
     core->event = options->event;

@@ -13,6 +13,7 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/lock.h"
+#include "runtime/base/mapped.h"
 #include "runtime/cache/constants.h"
 #include "runtime/device/device.h"
 #include "runtime/image/image.h"
@@ -76,6 +77,7 @@ typedef struct rt_core {
     rt_code_pages pages;
     rt_constants constants;   /* that kernels share */
     rt_jobs jobs;
+    rt_mapped_files mapped;   /* that models have their weights in */
     rt_tier_counts tiers;
     const rt_devices *devices; /* the functions for `device` */
     rt_device *device;        /* NULL: none; owned */

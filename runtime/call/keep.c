@@ -146,6 +146,11 @@ static const program *find_keeper(const opjit_kernel *k, const program *p)
     return NULL;
 }
 
+enum {
+    DROPS = 32, /* while the weights are prepared: each takes time in proportion to the file */
+    DROPPED_LEAST = 1 << 20 /* bytes: with less it does not pay */
+};
+
 /* With memory for it, and a list of pointers, of the allocator.  host: the executor that the host gave, or NULL. */
 static opjit_status make(const opjit_kernel *k, program *p, size_t size, const opjit_executor *host,
                          opjit_error *error)
@@ -179,10 +184,13 @@ static opjit_status make(const opjit_kernel *k, program *p, size_t size, const o
         buffers[k->buffers] = p->kept;
         if (k->hooks.zeroed)
             memset(p->kept, 0, size);
-        const uint32_t end = p->meta->once_first + p->meta->once_steps;
+        const uint32_t first = p->meta->once_first, count = p->meta->once_steps, drop = count / DROPS + 1;
         status = OPJIT_OK;
-        for (uint32_t i = p->meta->once_first; i < end && status == OPJIT_OK; i++)
-            status = opjit_rt_run_stage(&run, i, p->steps[i].extent, error);
+        for (uint32_t i = 0; i < count && status == OPJIT_OK; i++) {
+            status = opjit_rt_run_stage(&run, first + i, p->steps[first + i].extent, error);
+            if (size > DROPPED_LEAST && (i % drop == drop - 1 || i == count - 1))
+                opjit_rt_mapped_drop(&k->core->mapped); /* packed weights take the place of the file's */
+        }
     }
     opjit_rt_release(a, workspace, (size_t)needed);
     opjit_rt_release(a, buffers, list);
