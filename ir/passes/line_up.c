@@ -2,13 +2,18 @@
 /* line_up.c - copies what rows read across memory: where the values that a reduction takes one after the other lie far
  * apart, and those of another row beside them, or where they are pieces of a tensor with others between them.  The copy
  * has one row after the other, and is read by whoever reads rows of the tensor so.  It is written by a stage of its
- * own, which walks through both in the order of their memory.  A step of place, for CPUs. */
+ * own, which walks through both in the order of their memory.  Lines of definitions with mathematical functions, or
+ * with choices by coordinate, and lines of windows are such rows, too: tiles that are transposed in registers can have
+ * neither.  A step of place, for CPUs. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
 
 enum {
-    LEAST_STEPS = 16, /* of a row that is copied */
+    LEAST_STEPS = 16,      /* of a row that is copied */
+    LEAST_ELEMENTS = 4096, /* of a tensor whose lines are: less stays in the first cache */
+    LEAST_SIZE = 4,        /* of the two dimensions: columns of a block */
+    NEAR_STEP = 4,         /* elements from one to the next of a line that shares each line of memory with few others */
 };
 
 typedef struct row_copy {
@@ -16,15 +21,22 @@ typedef struct row_copy {
     uint32_t dimension[8]; /* of what is copied, by that of the copy */
     uint32_t first;        /* dimension of more than one element, */
     uint32_t digits;       /* and of a row */
+    uint32_t before;       /* the tensor of the same bytes that was copied before this one */
 } row_copy;
 
 typedef struct liner {
     ir_func *f;
     ir_map map;
     row_copy *copies; /* by tensor */
+    uint32_t *latest; /* by tensor: of those that show its bytes, the one that was copied last */
+    uint32_t *math;   /* by tensor: MATH, MADE_OF, MADE_INTO */
     uint32_t count;   /* tensors before */
     block list;       /* the function's definitions, rebuilt */
 } liner;
+
+/* Where mathematical functions are in a chain of definitions that are no reductions: in one, in what it is made of, in
+ * what is made of it. */
+enum { MATH = 1, MADE_OF = 2, MADE_INTO = 4 };
 
 /* What a load has in dimension d: one element, a coordinate of its definition, or a digit of what that reduces. */
 typedef struct place {
@@ -135,6 +147,180 @@ static bool reads_row(const ir_func *f, ir_ref statement, ir_ref load, const row
     return last > 0 && t->strides[fast] > 1 && ir_operand(f, load, fast) == opjit_ir_coordinate(f, statement, last - 1);
 }
 
+/* --- lines that are no rows of a reduction ------------------------------------------------------------------------ */
+
+/* The dimension of the load whose index alone moves with the statement's last coordinate; the rank: there is none. */
+static uint32_t find_fast(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const uint32_t last = ir_rank_in_use(&f->tensors[ir_at(f, statement)->ref]), rank = ir_at(f, load)->count;
+    uint32_t fast = rank;
+    for (uint32_t d = 0; d < rank && last > 0; d++)
+        if (opjit_ir_uses(f, ir_operand(f, load, d), opjit_ir_coordinate(f, statement, last - 1))) {
+            if (fast < rank)
+                return rank;
+            fast = d;
+        }
+    return fast;
+}
+
+bool opjit_ir_reads_across(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    const uint32_t fast = find_fast(f, statement, load);
+    uint64_t elements = 1;
+    bool across = false;
+    for (uint32_t d = 0; d < t->rank && fast < t->rank; d++) {
+        if (t->sizes[d] > 1 && t->strides[d] == 0)
+            return false; /* elements that are several lines' */
+        elements *= t->sizes[d];
+        across = across || (d != fast && t->sizes[d] >= LEAST_SIZE && t->strides[d] < t->strides[fast]);
+    }
+    return across && t->strides[fast] > NEAR_STEP && t->sizes[fast] >= LEAST_SIZE && elements >= LEAST_ELEMENTS;
+}
+
+/* Whether the statement is a sum of products, and the load is of what windows read in it: an index moves with what is
+ * reduced and with a coordinate. */
+static bool is_through_window(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_ref k = opjit_ir_reduced(f, statement);
+    bool window = false;
+    if (k == 0 || ir_at(f, statement)->kind != IR_DOT || ir_is_of_recurrence(&f->tensors[ir_at(f, statement)->ref]))
+        return false;
+    for (uint32_t d = 0; d < ir_at(f, load)->count && !window; d++)
+        for (uint32_t c = 0; c < f->tensors[ir_at(f, statement)->ref].rank; c++)
+            window = window || (opjit_ir_uses(f, ir_operand(f, load, d), k) &&
+                                opjit_ir_uses(f, ir_operand(f, load, d), opjit_ir_coordinate(f, statement, c)));
+    return window;
+}
+
+/* The order in which the statement's coordinates move through all of the tensor, one in each dimension. */
+static bool order_coordinates(const ir_func *f, ir_ref statement, ir_ref load, row_copy *out)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] == 1)
+            out->dimension[count++] = d;
+    for (uint32_t c = 0; c < own->rank; c++)
+        for (uint32_t d = 0; d < t->rank; d++)
+            if (t->sizes[d] > 1 && t->sizes[d] <= own->sizes[c] &&
+                opjit_ir_uses(f, ir_operand(f, load, d), opjit_ir_coordinate(f, statement, c))) {
+                if (count == t->rank)
+                    return false; /* several in one */
+                out->dimension[count++] = d;
+                break;
+            }
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < count; i++)
+        seen |= 1u << out->dimension[i];
+    return seen + 1 == 1u << t->rank;
+}
+
+/* Whether a block of the statement's elements can't be made in registers: it has a mathematical function, or an index
+ * that is no load's. */
+static bool needs_lines(const ir_func *f, const ir_reach *seen)
+{
+    for (uint32_t k = 0; k < seen->count; k++) {
+        const ir_node *n = ir_at(f, seen->nodes[k]);
+        if ((opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0)
+            return true;
+        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD && n->type != IR_INDEX; i++)
+            if (ir_at(f, ir_operand(f, seen->nodes[k], i))->type == IR_INDEX)
+                return true;
+    }
+    return false;
+}
+
+/* Whether the statement's lines should be read from lines: what is made of the load's element, here or by who reads
+ * it, or what another load brings, needs them. */
+static bool wants_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *seen)
+{
+    const ir_func *f = l->f;
+    bool wants = needs_lines(f, seen) || (l->math[ir_at(f, statement)->ref] & MADE_INTO) != 0;
+    for (uint32_t k = 0; k < seen->count && !wants; k++) {
+        const ir_node *n = ir_at(f, seen->nodes[k]);
+        const uint32_t root = n->op == IR_LOAD ? opjit_ir_root(f, n->ref) : 0;
+        wants = root != 0 && root < l->count && root != opjit_ir_root(f, ir_at(f, load)->ref) &&
+                (l->math[root] & MADE_OF) != 0;
+    }
+    return wants;
+}
+
+static bool find_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *seen, row_copy *out)
+{
+    const ir_func *f = l->f;
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    if (!opjit_ir_reads_across(f, statement, load))
+        return false;
+    if (is_elementwise(f, statement))
+        return wants_lines(l, statement, load, seen) && order_coordinates(f, statement, load, out);
+    for (uint32_t d = 0; d < t->rank; d++)
+        out->dimension[d] = d;
+    return is_through_window(f, statement, load) && find_fast(f, statement, load) + 1 == ir_rank_in_use(t);
+}
+
+/* The statement's part in chains: backward, what it brings to what it reads; else what that brings to it. */
+static void note_chain(liner *l, ir_ref statement, bool backward)
+{
+    ir_func *f = l->f;
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    uint32_t *const own = &l->math[ir_at(f, statement)->ref];
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, statement, 0));
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        uint32_t *const read = n->op == IR_LOAD ? &l->math[opjit_ir_root(f, n->ref)] : NULL;
+        if (read != NULL && backward)
+            *read |= (*own & (MATH | MADE_INTO)) != 0 ? MADE_INTO : 0;
+        else if (read != NULL)
+            *own |= *read & MADE_OF;
+        else if ((opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0)
+            *own |= MATH | MADE_OF;
+    }
+    opjit_rt_arena_rewind(&f->scratch, mark);
+}
+
+/* Notes for each definition whether mathematical functions are in what it is made of, and in what is made of it. */
+static void note_math(liner *l)
+{
+    ir_func *f = l->f;
+    uint32_t count = 0;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        count += is_elementwise(f, s);
+    ir_ref *statements = ARENA_ARRAY(&f->scratch, ir_ref, count + 1);
+    l->math = ARENA_ARRAY(&f->scratch, uint32_t, l->count);
+    if (statements == NULL || l->math == NULL) {
+        f->failed = true;
+        return;
+    }
+    count = 0;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        if (is_elementwise(f, s)) {
+            note_chain(l, s, false);
+            statements[count++] = s;
+        }
+    while (count-- > 0)
+        note_chain(l, statements[count], true);
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------------- */
+
+static bool shows_same(const ir_tensor *a, const ir_tensor *b)
+{
+    return a->of == b->of && a->offset == b->offset && a->rank == b->rank &&
+           memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
+}
+
+/* The copy of the tensor, or of another view of the same elements; the tensor's own where there is none. */
+static row_copy *known_copy(const liner *l, uint32_t tensor)
+{
+    const ir_func *f = l->f;
+    const bool is_view = f->tensors[tensor].role == IR_VIEW;
+    for (uint32_t t = is_view ? l->latest[f->tensors[tensor].of] : 0; t != 0; t = l->copies[t].before)
+        if (shows_same(&f->tensors[t], &f->tensors[tensor]))
+            return &l->copies[t];
+    return &l->copies[tensor];
+}
+
 static void make_copy(liner *l, uint32_t tensor, row_copy *x)
 {
     ir_func *f = l->f;
@@ -152,6 +338,9 @@ static void make_copy(liner *l, uint32_t tensor, row_copy *x)
         at[x->dimension[d]] = opjit_ir_coordinate(f, def, d);
     opjit_ir_set_value(f, def, opjit_ir_load(f, tensor, at));
     opjit_ir_block_add(f, &l->list, def);
+    x->before = f->tensors[tensor].role == IR_VIEW ? l->latest[f->tensors[tensor].of] : 0;
+    if (f->tensors[tensor].role == IR_VIEW)
+        l->latest[f->tensors[tensor].of] = tensor;
     ir_took(f, IR_STEP_LINE_UP);
 }
 
@@ -169,11 +358,20 @@ static bool equal_orders(const row_copy *a, const row_copy *b, uint32_t rank)
     return memcmp(a->dimension, b->dimension, rank * sizeof *a->dimension) == 0;
 }
 
+/* The order of a copy that the statement's load needs.  false: it needs none. */
+static bool find_copy(liner *l, ir_ref statement, ir_ref load, const ir_reach *seen, row_copy *out)
+{
+    if (is_row_reduction(l->f, statement))
+        return find_order(l->f, statement, load, out) && lies_across(&l->f->tensors[ir_at(l->f, load)->ref], out);
+    return find_lines(l, statement, load, seen, out);
+}
+
 static void line_up(liner *l, ir_ref statement)
 {
     ir_func *f = l->f;
-    const bool reduces = is_row_reduction(f, statement);
-    if (!reduces && !is_elementwise(f, statement))
+    const bool reduces = opjit_ir_reduced(f, statement) != 0;
+    if (reduces ? !is_row_reduction(f, statement) && ir_at(f, statement)->kind != IR_DOT
+                : !is_elementwise(f, statement))
         return;
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, statement, 0));
     for (uint32_t k = 0; k < seen.count && !f->failed; k++) {
@@ -182,16 +380,16 @@ static void line_up(liner *l, ir_ref statement)
         row_copy x = { 0 };
         if (ir_at(f, load)->op != IR_LOAD || tensor >= l->count)
             continue;
-        row_copy *const known = &l->copies[tensor];
-        if (!reduces) {
-            if (known->tensor != 0 && reads_row(f, statement, load, known))
-                map_load(l, load, known);
+        row_copy *known = known_copy(l, tensor);
+        if (!reduces && known->tensor != 0 && reads_row(f, statement, load, known)) {
+            map_load(l, load, known);
             continue;
         }
-        if (!find_order(f, statement, load, &x) || !lies_across(&f->tensors[tensor], &x))
+        if (!find_copy(l, statement, load, &seen, &x))
             continue;
         if (known->tensor == 0) {
             make_copy(l, tensor, &x);
+            known = &l->copies[tensor];
             *known = x;
         }
         if (equal_orders(known, &x, f->tensors[tensor].rank))
@@ -205,11 +403,13 @@ void opjit_ir_line_up(ir_func *f)
     liner l = { .f = f, .count = f->tensor_count };
     ir_ref next;
     l.copies = ARENA_ARRAY(&f->scratch, row_copy, l.count);
-    if (l.copies == NULL) {
+    l.latest = ARENA_ARRAY(&f->scratch, uint32_t, l.count);
+    if (l.copies == NULL || l.latest == NULL) {
         f->failed = true;
         return;
     }
-    for (ir_ref s = f->body; s != 0; s = next) {
+    note_math(&l);
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = next) {
         next = ir_at(f, s)->next;
         line_up(&l, s);
         opjit_ir_block_add(f, &l.list, s);

@@ -138,6 +138,8 @@ static void add_site(placer *p, item *reader, ir_ref load)
                  .identity = own,
                  .repeated = is_repeated(f, reader->statement, load),
                  .unsafe = !opjit_ir_in_bounds(f, load),
+                 .across = opjit_ir_reduced(f, reader->statement) == 0 &&
+                           opjit_ir_reads_across(f, reader->statement, load),
                  .window = is_window(f, reader->statement, load),
                  .again = reads_again(f, reader->statement, load) };
     if (tensor != root) {
@@ -154,6 +156,7 @@ static void visit_node(placer *p, item *x, ir_ref r)
     const ir_func *f = p->f;
     const ir_node *n = ir_at(f, r);
     x->dear = x->dear || is_dear((ir_op)n->op);
+    x->math = x->math || (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
     if (n->op == IR_LOAD)
         add_site(p, x, r);
     if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
@@ -236,6 +239,7 @@ static void weigh_item(placer *p, item *x)
         x->weight += apart ? 1 : d->weight;
         x->work += apart ? 0 : d->work;
         x->dear = x->dear || (!apart && d->dear);
+        x->math = x->math || (!apart && d->math);
         x->plain = x->plain && d->plain;
     }
     x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
@@ -271,6 +275,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->is_joined = d->is_joined || p->items[reader].joins;
     d->looked_up = d->looked_up || p->items[reader].looks_up;
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
+    d->is_across = d->is_across || s->across;
     d->in_windows = d->in_windows || s->window;
     d->again = s->again > d->again ? s->again : d->again;
     d->is_stepped = d->is_stepped || (p->items[reader].recurrence != 0 && d->recurrence == 0);
@@ -328,6 +333,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
         return true; /* each window would compute it again */
     if (d->is_joined && (d->dear || d->work > CHEAP / 2))
         return true; /* so would each of the others' lines */
+    if (d->is_across && d->math)
+        return true; /* tiles of it can't be transposed in registers */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;

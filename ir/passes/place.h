@@ -10,6 +10,7 @@ typedef struct site {
     ir_ref load;
     uint32_t def; /* item */
     bool identity, unsafe, repeated, divided, opaque;
+    bool across; /* lines of what is no reduction read it so */
     bool window; /* an index moves with what the reader reduces and with a coordinate: elements are read again */
     double again; /* of a window whose values a reduction takes one by one: reads of an element after its first */
 } site;
@@ -21,6 +22,7 @@ typedef struct item {
     uint32_t weight;    /* operations on elements, including those of the definitions in it */
     uint32_t work;      /* those that are neither conditions nor choices, which ends of loops may decide */
     bool dear, plain;   /* plain: only elements of dense memory at its own coordinates */
+    bool math;          /* a mathematical function is in it */
     /* found from its readers, last to first */
     uint32_t reads, root, instances;
     uint32_t first_root, last_root; /* of all readers */
@@ -36,6 +38,7 @@ typedef struct item {
     bool ends_product;  /* it alone reads a sum of products, element by element, and can be stored in its place */
     bool joins;          /* it chooses between loads by a coordinate other than the last one */
     bool is_joined;      /* such an item reads it: it would be computed for the elements of others, too */
+    bool is_across;      /* a site is */
     bool is_copy;        /* line_up has made it */
     bool looks_up;       /* it is a load at the place that a byte says */
     bool looked_up;      /* such an item reads it: the byte, or the table */
