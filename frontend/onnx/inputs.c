@@ -35,7 +35,7 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
                             const opjit_model_input *given, uint64_t *out, opjit_error *error)
 {
     const onnx_dim *const dim = &p->dims[d];
-    bool known = dim->known;
+    bool known = dim->known, follows = false;
     for (uint32_t i = 0; sample != NULL && i < sample->count; i++)
         if (wire_is(dim->name, sample->dims[i].name)) {
             *out = sample->sizes[i];
@@ -45,13 +45,17 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
     for (uint32_t i = 0; i < o->dim_count && dim->name.size != 0; i++) {
         wire_bytes name, text;
         if (opjit_onnx_split_dim(o->dims[i].name, &name, &text)) {
-            known = known || (wire_same(name, dim->name) && opjit_onnx_follow_size(text, o, sample, out));
+            follows = follows || (!known && wire_same(name, dim->name) && opjit_onnx_follow_size(text, o, sample, out));
+            known = known || follows;
         } else if (wire_is(dim->name, o->dims[i].name)) {
             *out = o->dims[i].size;
             known = true;
         }
     }
-    known = known || (dim->name.size != 0 && opjit_onnx_follow_size(dim->name, o, sample, out));
+    follows = follows || (!known && dim->name.size != 0 && opjit_onnx_follow_size(dim->name, o, sample, out));
+    known = known || follows;
+    if (follows && sample != NULL) /* what is given is for one call */
+        return OPJIT_OK;
     if (given != NULL && given->sizes != NULL) {
         if (known && given->sizes[d] != *out)
             return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,

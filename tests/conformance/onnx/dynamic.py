@@ -134,6 +134,15 @@ def main(folder):
     refused('dimension "m" is not known', "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2*k", "-o", folder)
     subprocess.run([OPJIT, "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2 * n - 1", "-o", folder, "--quiet"],
                    check=True)
+    for n in (1, 19, 300):  # files of a size that follows from another one's
+        given = []
+        for name, rows in (("x", n), ("z", n + 1), ("w", 2 * n - 1)):
+            np.save(folder / f"{name}.npy", np.random.default_rng(rows).standard_normal((rows, 4)).astype("f"))
+            given += ["--input", f"{name}={folder / name}.npy"]
+        subprocess.run([OPJIT, "run", joined, *given, "--dim", "n=1..300:64", "--dim", "m=2 * n - 1", "--output-dir",
+                        folder / "out"], check=True)
+        parts = [np.load(folder / f"{name}.npy") for name in "xzw"]
+        assert np.array_equal(np.load(folder / "out" / "y.npy"), np.concatenate(parts)), n
     subprocess.run([OPJIT, "compile", model, "--dim", "n=1..600:256", "-o", folder, "--quiet"], check=True)
     header = (folder / f"{model.stem}.h").read_text()
     assert f"int {model.stem}(const float *x, float *y, int64_t n" in header, header
