@@ -156,7 +156,9 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_gra
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
     if (graph->node_count != s->graph->node_count)
         forget_origins(out_value);
-    opjit_status status = note(s, values, graph, error);
+    opjit_status status = OPJIT_OK;
+    if (s->count != 0 || out != NULL) /* forms are fitted by the first ones: not by sizes that differ in one */
+        status = note(s, values, graph, error);
     if (status == OPJIT_OK && out != NULL)
         status = make_loops(s, out_value, out, error);
     if (status != OPJIT_OK)

@@ -82,6 +82,16 @@ static bool is_total(const ir_func *f, ir_ref value)
     return ir_at(f, value)->op == IR_GET && ir_at(f, ir_at(f, value)->ref)->op == IR_ACC;
 }
 
+/* Terms of a product that the statement adds: fmas, each to the one before. */
+static uint64_t products_of(const ir_func *f, ir_ref value)
+{
+    uint64_t count = 0;
+
+    for (; ir_at(f, value)->op == IR_FMA; count++)
+        value = ir_operand(f, value, 2);
+    return count;
+}
+
 static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times)
 {
     const ir_func *f = w->f;
@@ -96,6 +106,7 @@ static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times)
             const uint32_t root = opjit_ir_root(f, n->ref);
             w->out->stores[root] += times;
             w->out->stage_of[root] = w->stage;
+            w->out->products[w->stage] += times * products_of(f, ir_operand(f, s, 0));
             if (f->tensors[root].role != IR_SCRATCH)
                 w->out->results[w->stage] += times;
         } else if (n->op == IR_UPD && !is_total(f, ir_operand(f, s, 0))) {
@@ -116,11 +127,12 @@ opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, o
     out->results = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
     out->lost = ARENA_ARRAY(arena, bool, out->stage_count + 1u);
     out->terms = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
+    out->products = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
     w.values = ARENA_ARRAY(arena, int64_t, f->node_count);
     w.depth = ARENA_ARRAY(arena, uint8_t, f->node_count);
     w.alike = ARENA_ARRAY(arena, uint8_t, f->node_count);
     if (out->stores == NULL || out->stage_of == NULL || out->results == NULL || out->terms == NULL ||
-        out->lost == NULL || w.values == NULL || w.depth == NULL || w.alike == NULL)
+        out->products == NULL || out->lost == NULL || w.values == NULL || w.depth == NULL || w.alike == NULL)
         return opjit_rt_no_memory(error);
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next, w.stage++) {
         const int64_t lo = value_of(&w, ir_operand(f, s, 0), 0), hi = value_of(&w, ir_operand(f, s, 1), 0);
@@ -176,11 +188,20 @@ static bool writes_any(const ir_counts *counts, const ir_counts *own, uint32_t t
     return own->stores[t] != 0 || counts[0].stores[t] == 0 || own->results[stage] == 0;
 }
 
+/* Whether a stage has as many of something as follows from what samples have. */
+static bool has_all(const ir_samples *samples, const int64_t *series, const int64_t *values, uint64_t own)
+{
+    opjit_size_form form;
+    int64_t value;
+
+    return !opjit_ir_form_fit(samples, series, &form) ||
+           !opjit_ir_form_value(&form, samples->dim_count, values, &value) || (uint64_t)value == own;
+}
+
 bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
                            const int64_t *values, const ir_func *f, const ir_counts *own)
 {
-    int64_t series[IR_SAMPLES], value;
-    opjit_size_form form;
+    int64_t terms[IR_SAMPLES], products[IR_SAMPLES];
 
     if (own->stage_count != counts[0].stage_count)
         return true;
@@ -195,10 +216,12 @@ bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const
             return false;
     }
     for (uint32_t s = 0; s < own->stage_count; s++) {
-        for (uint32_t i = 0; i < samples->count; i++)
-            series[i] = (int64_t)counts[i].terms[s];
-        if (!is_lost(samples, counts, own, s) && opjit_ir_form_fit(samples, series, &form) &&
-            opjit_ir_form_value(&form, samples->dim_count, values, &value) && (uint64_t)value != own->terms[s])
+        for (uint32_t i = 0; i < samples->count; i++) {
+            terms[i] = (int64_t)counts[i].terms[s];
+            products[i] = (int64_t)counts[i].products[s];
+        }
+        if (!is_lost(samples, counts, own, s) && (!has_all(samples, terms, values, own->terms[s]) ||
+                                                  !has_all(samples, products, values, own->products[s])))
             return false;
     }
     return true;

@@ -10,6 +10,7 @@ typedef struct ir_counts {
     uint32_t *stage_of; /* by tensor: the last stage that stores to it */
     uint64_t *results;  /* by stage: stores to anything but scratch */
     uint64_t *terms;    /* by stage: of reductions */
+    uint64_t *products; /* by stage: terms of products */
     uint32_t tensor_count, stage_count;
     bool *lost;         /* by stage: bounds depend on elements, or it is too long: nothing is known of it */
 } ir_counts;

@@ -8,17 +8,20 @@
 
 enum { CUT_WORK = 10000 }; /* as witnesses', but there are many sizes to ask */
 
-/* The prime between both, without them, that is nearest to the middle; 0: none. */
-static int64_t prime_between(int64_t a, int64_t b)
+/* The size of dimension d between both, without them, that samples may have and that is nearest to the middle; 0: none.
+ * values: of the other dimensions. */
+static int64_t sample_between(const finder *x, const int64_t *values, uint32_t d, int64_t a, int64_t b)
 {
     const int64_t lo = a < b ? a : b, hi = a < b ? b : a, middle = lo + (hi - lo) / 2;
+    int64_t own[OPJIT_MAX_DIMS];
 
-    for (int64_t k = 0; middle - k > lo || middle + k < hi; k++) {
-        if (middle - k > lo && opjit_ir_is_prime(middle - k))
-            return middle - k;
-        if (middle + k > lo && middle + k < hi && opjit_ir_is_prime(middle + k))
-            return middle + k;
-    }
+    memcpy(own, values, sizeof own);
+    for (int64_t k = 0; middle - k > lo || middle + k < hi; k++)
+        for (int64_t sign = -1; sign <= 1; sign += 2) {
+            own[d] = middle + sign * k;
+            if (own[d] > lo && own[d] < hi && opjit_ir_is_sample_size(x, own, d))
+                return own[d];
+        }
     return 0;
 }
 
@@ -47,14 +50,14 @@ static opjit_status is_right(trial *t, const int64_t *values, bool with_loops, b
 }
 
 /* Moves values[d], which is right, and *bad, which is not, towards each other. */
-static opjit_status bisect(trial *t, int64_t *values, uint32_t d, int64_t *bad, bool primes)
+static opjit_status bisect(trial *t, int64_t *values, uint32_t d, int64_t *bad, bool samples)
 {
     int64_t good = values[d], next;
 
-    while ((next = primes ? prime_between(good, *bad) : middle_of(good, *bad)) != 0) {
+    while ((next = samples ? sample_between(t->x, values, d, good, *bad) : middle_of(good, *bad)) != 0) {
         bool right;
         values[d] = next;
-        TRY(is_right(t, values, primes, &right));
+        TRY(is_right(t, values, samples, &right));
         *(right ? &good : bad) = next;
     }
     values[d] = good;
@@ -124,8 +127,8 @@ static opjit_status cut_towards(const finder *x, uint32_t d, int64_t end, ir_cut
 
     memcpy(values, x->candidates[0].values, sizeof values);
     good = values[d];
-    bad = prime_between(good, end < good ? end - 1 : end + 1);
-    for (next = bad; next != 0; next = prime_between(bad, end < good ? end - 1 : end + 1))
+    bad = sample_between(x, values, d, good, end < good ? end - 1 : end + 1);
+    for (next = bad; next != 0; next = sample_between(x, values, d, bad, end < good ? end - 1 : end + 1))
         bad = next;
     values[d] = bad;
     if (bad == 0)
@@ -133,7 +136,7 @@ static opjit_status cut_towards(const finder *x, uint32_t d, int64_t end, ir_cut
     TRY(is_alike(x, values, &alike));
     if (alike)
         return OPJIT_OK;
-    while ((next = prime_between(good, bad)) != 0) {
+    while ((next = sample_between(x, values, d, good, bad)) != 0) {
         values[d] = next;
         TRY(is_alike(x, values, &alike));
         *(alike ? &good : &bad) = next;

@@ -20,14 +20,6 @@ enum {
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 
-bool opjit_ir_is_prime(int64_t n)
-{
-    for (int64_t k = 2; k * k <= n; k++)
-        if (n % k == 0)
-            return false;
-    return n > 1;
-}
-
 /* The size that candidate `index` has for a dimension: a prime near a multiple of the typical size, if possible within
  * the bounds.  Dimensions of one kernel grow by different factors, so that their products are told apart. */
 static int64_t size_of(const ir_dim *dim, int64_t typical, uint32_t index, uint32_t which)
@@ -109,6 +101,11 @@ static opjit_status make_candidates(finder *x, opjit_error *error)
         candidate *c = &x->candidates[i];
         for (uint32_t d = 0; d < x->dim_count; d++)
             c->values[d] = size_of(&x->dims[d], x->typical[d], i, d);
+        for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
+            if (x->dims[d].lo < x->dims[d].hi)
+                opjit_ir_lines_choose(x, d, IR_ANY_PARITY, c->values);
+        const uint64_t score = opjit_ir_lines_score(x->lines, x->dim_count, c->values);
+        x->most_score = score > x->most_score ? score : x->most_score;
         if (!is_new(x, i))
             continue;
         status = opjit_ir_candidate_make(x, c, error);
@@ -249,7 +246,7 @@ static opjit_status try_both(finder *x, trial *t, ir_general *out, ir_cut *out_c
 
 static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
-    ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count };
+    ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count, .has_lines = x->lines->count != 0 };
     trial t = { .x = x, .general = out, .samples = &samples };
     opjit_status status = OPJIT_OK;
     rt_arena arena;
@@ -326,9 +323,16 @@ static opjit_status find(finder *x, ir_general *out, ir_cut *out_cut, opjit_erro
 }
 
 opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                   void *user, ir_general *out, ir_cut *out_cut, opjit_error *error)
+                                   void *user, const ir_lines *lines, ir_general *out, ir_cut *out_cut,
+                                   opjit_error *error)
 {
-    finder x = { .dims = dims, .typical = typical, .dim_count = dim_count, .make = make, .user = user };
+    static const ir_lines none = { .count = 0 };
+    finder x = { .dims = dims,
+                 .typical = typical,
+                 .dim_count = dim_count,
+                 .make = make,
+                 .user = user,
+                 .lines = lines == NULL ? &none : lines };
 
     *out_cut = (ir_cut){ .dim = IR_CUT_NONE };
     const opjit_status status = find(&x, out, out_cut, error);

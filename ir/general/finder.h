@@ -16,12 +16,26 @@ typedef struct candidate {
     bool made;
 } candidate;
 
+/* A size that is linear in the dimensions, and how many tensors have it. */
+typedef struct ir_line {
+    int64_t slopes[OPJIT_MAX_DIMS], constant;
+    uint32_t weight;
+} ir_line;
+
+#define IR_LINES 32u
+struct ir_lines {
+    ir_line list[IR_LINES];
+    uint32_t count; /* 0: all are multiples of one dimension, or nothing is known */
+};
+
 typedef struct finder {
     const ir_dim *dims;
     const int64_t *typical;
     uint32_t dim_count;
     ir_sample_fn make;
     void *user;
+    const ir_lines *lines;
+    uint64_t most_score; /* of candidates, by lines */
     candidate candidates[CANDIDATES];
     uint64_t groups[CANDIDATES]; /* shapes, */
     uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
@@ -53,7 +67,6 @@ static inline bool is_over(opjit_status status)
 }
 
 /* --- find.c ------------------------------------------------------------------------------------------------------- */
-bool opjit_ir_is_prime(int64_t n);
 /* A hash of everything but numbers. */
 uint64_t opjit_ir_shape(const ir_func *f);
 /* Makes the function for the candidate's values, its definition and its shape. */
@@ -61,6 +74,20 @@ opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error 
 void opjit_ir_candidate_free(candidate *c);
 /* Gives the status on with its own message, in place of a refusal's. */
 opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error);
+
+/* --- lines.c ------------------------------------------------------------------------------------------------------ */
+/* The sizes of tensors.  x: without candidates. */
+opjit_status opjit_ir_lines_find(const finder *x, ir_lines *out);
+bool opjit_ir_is_prime(int64_t n);
+/* Whether the values are as samples': primes, or what lines are as good for. */
+bool opjit_ir_is_sample_size(const finder *x, const int64_t *values, uint32_t d);
+bool opjit_ir_are_sample_sizes(const finder *x, const int64_t *values);
+int64_t opjit_ir_line_value(const ir_line *line, uint32_t dims, const int64_t *values);
+/* How many small factors sizes have for these values: the fewer, the better for a sample. */
+uint64_t opjit_ir_lines_score(const ir_lines *lines, uint32_t dims, const int64_t *values);
+/* Makes values[d] a size of a sample, near to what it is; parity: 0: even ones, 1: odd ones. */
+#define IR_ANY_PARITY 2
+void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, int64_t *values);
 
 /* --- prove.c ------------------------------------------------------------------------------------------------------ */
 /* Proves instances, and asks witnesses.  UNSUPPORTED: t->refused are sizes that it is wrong for, or may be. */

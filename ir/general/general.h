@@ -38,6 +38,7 @@ typedef struct ir_samples {
     int64_t values[IR_SAMPLES][OPJIT_MAX_DIMS];
     const ir_dim *dims;
     uint32_t count, dim_count;
+    bool has_lines; /* some sizes are sums: of past and past + 1 no sample tells which one a quotient is of */
 } ir_samples;
 /* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out);
@@ -80,13 +81,16 @@ typedef struct ir_cut {
     bool by_proof; /* one part has a function, up to there */
     uint32_t origin; /* the graph's node that a refusal is about, counted from 1; 0: not known */
 } ir_cut;
+/* Sizes of tensors as they follow from dimensions, for finding samples. */
+typedef struct ir_lines ir_lines;
 /* Finds samples that agree in all but numbers, near the typical values and far enough from each other, generalizes them
  * into a fresh *out, has the verifier prove instances at both ends of the dimensions and between, and compares what the
- * graph is defined as there.
+ * graph is defined as there.  lines: NULL: primes are taken.
  * Expected failures: UNSUPPORTED: no such samples, no proof, or another definition, and *out_cut may help; what the
  * last sample failed with. */
 opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                   void *user, ir_general *out, ir_cut *out_cut, opjit_error *error);
+                                   void *user, const ir_lines *lines, ir_general *out, ir_cut *out_cut,
+                                   opjit_error *error);
 
 /* One function, and the sizes that it is for. */
 #define IR_RANGES 8u
@@ -112,6 +116,10 @@ void opjit_ir_general_free(ir_general *g);
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);
 /* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error);
+
+/* Whether the function for these values is this one, at phase CLEANED, when both are simplified. */
+opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, const ir_func *loops, bool *out,
+                                 opjit_error *error);
 
 /* Whether loops run over the tensor for these values: a size of 0 is given as 1. */
 bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t *values);

@@ -86,15 +86,15 @@ static opjit_status add_tensor(generalizer *g, uint32_t t)
             return opjit_ir_refuse_shape(g, "tensors or constants");
     for (uint32_t d = 0; d < own->rank; d++) {
         SERIES_OF_TENSOR(g, t, sizes[d], series);
-        opjit_ir_number_add(g, series);
+        opjit_ir_number_add(g, series, 1);
         series_of_stride(g, t, d, series);
-        opjit_ir_number_add(g, series);
+        opjit_ir_number_add(g, series, 1);
         flat = flat || opjit_ir_series_differs(g, series);
     }
     SERIES_OF_TENSOR(g, t, bytes, series);
-    opjit_ir_number_add(g, series);
+    opjit_ir_number_add(g, series, 1);
     SERIES_OF_TENSOR(g, t, offset, series);
-    opjit_ir_number_add(g, series);
+    opjit_ir_number_add(g, series, 1);
     g->flat[t] = flat || (own->role == IR_VIEW && opjit_ir_series_differs(g, series));
     return OPJIT_OK;
 }
@@ -106,21 +106,39 @@ static bool same_node(const ir_node *a, const ir_node *b)
            a->first == b->first && a->ref == b->ref && a->next == b->next && a->body == b->body;
 }
 
+/* A stage runs over what it stores: where several numbers have a quotient, it is of one of these. */
+static void add_stored(generalizer *g, uint32_t t)
+{
+    int64_t series[IR_SAMPLES];
+
+    for (uint32_t d = 0; d < g->base->tensors[t].rank && g->base->tensors[t].role != IR_SCRATCH; d++) {
+        SERIES_OF_TENSOR(g, t, sizes[d], series);
+        opjit_ir_number_add(g, series, IR_USES_OF_SIZE);
+    }
+}
+
 static opjit_status add_node(generalizer *g, ir_ref r)
 {
     const ir_node *own = ir_at(g->base, r);
     int64_t series[IR_SAMPLES];
     bool inverse;
 
-    g->node = r;
+    opjit_ir_number_at(g, r);
     for (uint32_t i = 1; i < g->s->count; i++)
         if (!same_node(own, ir_at(g->s->functions[i], r)))
             return opjit_ir_refuse_shape(g, "loops");
     series_of_imm(g, r, series);
     if (own->op == IR_FOR)
         opjit_ir_divisor_add(g, series[0]);
+    if (own->op == IR_STORE)
+        add_stored(g, own->ref);
+    if (own->op == IR_ISUB && ir_is_index_const(g->base, ir_operand(g->base, r, 0))) {
+        int64_t all[IR_SAMPLES]; /* what of all is left: it is what a loop has blocks of */
+        series_of_imm(g, ir_operand(g->base, r, 0), all);
+        opjit_ir_number_add(g, all, IR_USES_OF_LIMIT);
+    }
     if (own->op == IR_CONST && own->type == IR_INDEX) {
-        opjit_ir_number_add(g, series);
+        opjit_ir_number_add(g, series, 1);
         if (!opjit_ir_series_differs(g, series))
             opjit_ir_divisor_add(g, series[0]);
         return OPJIT_OK;
@@ -129,7 +147,7 @@ static opjit_status add_node(generalizer *g, ir_ref r)
         return OPJIT_OK;
     if (own->op != IR_CONST || !element_series(g, r, series, &inverse))
         return opjit_ir_refuse_number(g, opjit_ir_op_infos[own->op].name, series);
-    opjit_ir_number_add(g, series);
+    opjit_ir_number_add(g, series, 1);
     return OPJIT_OK;
 }
 
@@ -147,13 +165,13 @@ static opjit_status compare(generalizer *g)
         int64_t series[IR_SAMPLES];
         for (uint32_t i = 0; i < g->s->count; i++)
             series[i] = g->s->values[i][d];
-        opjit_ir_number_add(g, series);
+        opjit_ir_number_add(g, series, 1);
     }
     for (uint32_t t = 1; t < g->base->tensor_count; t++)
         TRY(add_tensor(g, t));
     for (ir_ref r = 1; r < g->base->node_count; r++)
         TRY(add_node(g, r));
-    g->node = 0;
+    opjit_ir_number_at(g, 0);
     opjit_ir_numbers_fit(g);
     return g->f->failed ? opjit_rt_no_memory(g->error) : OPJIT_OK;
 }
@@ -234,7 +252,7 @@ static opjit_status copy_node(generalizer *g, ir_ref r)
     ir_ref operands[IR_OPERANDS_MOST];
     int64_t series[IR_SAMPLES];
 
-    g->node = r;
+    opjit_ir_number_at(g, r);
     series_of_imm(g, r, series);
     if (n.op == IR_CONST && opjit_ir_series_differs(g, series))
         return copy_constant(g, r, &g->map[r]);
@@ -283,6 +301,7 @@ static opjit_status link_nodes(generalizer *g)
     for (ir_ref r = 1; r < g->base->node_count && !f->failed; r++) {
         const ir_node *own = ir_at(g->base, r);
         ir_node *n = &f->nodes[g->map[r]];
+        opjit_ir_number_at(g, r);
         if (n->op != own->op) /* a constant that is none any more, or an op of general_op: it names none */
             continue;
         n->next = own->next != 0 ? g->map[own->next] : 0;
@@ -394,7 +413,7 @@ static opjit_status find_all_forms(generalizer *g)
         int64_t series[IR_SAMPLES];
         series_of_imm(g, ir_operand(g->base, s, 1), series);
         ir_size_form form;
-        g->node = s;
+        opjit_ir_number_at(g, s);
         TRY(opjit_ir_number_form(g, "a stage's iterations", series, &form));
         if (form.rest != 0 || form.plus != 0)
             return opjit_ir_refuse_number(g, "a stage's iterations", series);
@@ -419,6 +438,7 @@ static opjit_status copy(generalizer *g, ir_func *f, bool flattens)
         f->target = opjit_rt_arena_string(&f->arena, g->base->target, strlen(g->base->target));
     f->first_dim = g->out->first_param;
     f->phase = g->base->phase;
+    opjit_ir_number_at(g, 0);
     TRY(copy_tensors(g));
     opjit_ir_numbers_build(g);
     for (ir_ref r = 1; r < g->base->node_count && !f->failed; r++)

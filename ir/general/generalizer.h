@@ -10,6 +10,9 @@ typedef struct number {
     int64_t series[IR_SAMPLES];
     ir_size_form by; /* its divisor is 0: not known */
     ir_ref expr;     /* in the new function; 0: not built yet */
+    uint32_t stage;  /* that it is a number of, counted from 1; 0: of tensors, and of any stage that has none itself */
+    uint32_t whole;  /* of a stage's: the number that has this series and no stage */
+    uint32_t uses;
 } number;
 
 typedef struct generalizer {
@@ -22,15 +25,21 @@ typedef struct generalizer {
     opjit_error *error;
     number *numbers; /* that differ, each once */
     uint32_t count, capacity;
-    ir_table known;    /* by a hash of the series, or what follows it: the number + 1 */
+    ir_table known;    /* by a hash of series and stage, or what follows it: the number + 1 */
     int64_t *divisors; /* constants that are the same in all samples, each once */
     uint32_t divisor_count, divisor_capacity;
     ir_table seen_divisors;
     ir_ref node;     /* of base, or else a tensor of it: what is looked at, for refusals */
     uint32_t tensor;
+    uint32_t stage;  /* the node's, counted from 1; 0: none */
     ir_ref *map; /* by node of base: the new one */
     bool *flat;  /* by tensor */
 } generalizer;
+
+/* How much it counts for a number that others may be quotients of: that it is a size of what a stage stores, that a
+ * position is subtracted from it; being there is 1. */
+#define IR_USES_OF_SIZE 1000u
+#define IR_USES_OF_LIMIT 10u
 
 /* In all samples, into series. */
 #define SERIES_OF_TENSOR(g, t, field, series)                      \
@@ -39,8 +48,10 @@ typedef struct generalizer {
 
 /* --- numbers.c ---------------------------------------------------------------------------------------------------- */
 bool opjit_ir_series_differs(const generalizer *g, const int64_t *series);
+/* Whose numbers are entered and looked for; 0: of no stage. */
+void opjit_ir_number_at(generalizer *g, ir_ref node);
 /* Enters a number that differs, if it is new; a constant that is the same in all samples, which may be a divisor. */
-void opjit_ir_number_add(generalizer *g, const int64_t *series);
+void opjit_ir_number_add(generalizer *g, const int64_t *series, uint32_t uses);
 void opjit_ir_divisor_add(generalizer *g, int64_t value);
 /* Finds forms for those that are no sums: quotients and remainders of others. */
 void opjit_ir_numbers_fit(generalizer *g);

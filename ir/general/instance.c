@@ -109,6 +109,14 @@ static void drop_hold(ir_func *f, ir_ref r)
         n->hold = 0;
 }
 
+/* Simplifies all that statements read. */
+static opjit_status remake(ir_func *f, opjit_error *error)
+{
+    ir_map nothing = { 0 };
+    opjit_ir_remake_operands(f, &nothing, f->body);
+    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error)
 {
     TRY(opjit_ir_copy(&g->shaped, out, error));
@@ -123,11 +131,8 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
             n->op = n->op == IR_ISCALE ? IR_IMUL : n->op == IR_IQUOT ? IR_IDIV : IR_IMOD;
     }
     opjit_status status = set_layouts(g, values, out, error);
-    if (status == OPJIT_OK) { /* quotients by 1 and the like, which a function for these values would not have */
-        ir_map nothing = { 0 };
-        opjit_ir_remake_operands(out, &nothing, out->body);
-        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
-    }
+    if (status == OPJIT_OK) /* quotients by 1 and the like, which a function for these values would not have */
+        status = remake(out, error);
     for (ir_ref r = 1; r < out->node_count && status == OPJIT_OK; r++)
         drop_hold(out, r);
     opjit_ir_trim(out);
@@ -144,4 +149,77 @@ bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t 
         if (!value_of(g, &g->tensors[t].sizes[d], values, false, &size))
             return false;
     return size != 0;
+}
+
+/* --- the same function -------------------------------------------------------------------------------------------- */
+
+/* Drops loops that never run from a block, and returns its first statement. */
+static ir_ref drop_empty(ir_func *f, ir_ref first)
+{
+    ir_ref kept = 0, last = 0;
+
+    for (ir_ref s = first, next; s != 0; s = next) {
+        ir_node *n = &f->nodes[s];
+        next = n->next;
+        if (n->op == IR_FOR && ir_is_index_const(f, ir_operand(f, s, 0)) && ir_is_index_const(f, ir_operand(f, s, 1)) &&
+            ir_index_value(f, ir_operand(f, s, 1)) <= ir_index_value(f, ir_operand(f, s, 0)))
+            continue;
+        if (n->op == IR_FOR || n->op == IR_STAGE)
+            n->body = drop_empty(f, n->body); /* as deep as loops nest: rule V16 */
+        n->next = 0;
+        if (last != 0)
+            f->nodes[last].next = s;
+        kept = kept == 0 ? s : kept;
+        last = s;
+    }
+    return kept;
+}
+
+/* Its text, without what differs in a copy for one size: dimensions, grains, and loops that never run. */
+static opjit_status spell(ir_func *f, uint32_t params, rt_bytes *out, opjit_error *error)
+{
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        f->nodes[s].imm = 0;
+    f->param_count = params;
+    f->body = drop_empty(f, f->body);
+    opjit_rt_bytes_init(out, f->arena.allocator);
+    opjit_ir_print(f, out);
+    return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status compare(ir_func *instance, ir_func *own, bool *out, opjit_error *error)
+{
+    rt_bytes a, b;
+    opjit_status status = remake(own, error);
+
+    for (ir_ref r = 1; r < own->node_count && status == OPJIT_OK; r++)
+        drop_hold(own, r);
+    TRY(status);
+    status = spell(instance, own->param_count, &a, error);
+    if (status == OPJIT_OK)
+        status = spell(own, own->param_count, &b, error);
+    else
+        opjit_rt_bytes_init(&b, own->arena.allocator);
+    *out = status == OPJIT_OK && a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+    opjit_rt_bytes_free(&a);
+    opjit_rt_bytes_free(&b);
+    return status;
+}
+
+opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, const ir_func *loops, bool *out,
+                                 opjit_error *error)
+{
+    ir_func instance, own;
+
+    *out = false;
+    opjit_status status = opjit_ir_general_instance(g, values, &instance, error);
+    if (status != OPJIT_OK) /* there is none for these values */
+        return status == OPJIT_OUT_OF_MEMORY ? status : OPJIT_OK;
+    status = opjit_ir_copy(loops, &own, error);
+    if (status == OPJIT_OK) {
+        status = compare(&instance, &own, out, error);
+        opjit_ir_free(&own);
+    }
+    opjit_ir_free(&instance);
+    return status;
 }

@@ -17,9 +17,20 @@ bool opjit_ir_series_differs(const generalizer *g, const int64_t *series)
     return false;
 }
 
-static uint64_t hash_of(const generalizer *g, const int64_t *series)
+void opjit_ir_number_at(generalizer *g, ir_ref node)
 {
-    uint64_t hash = 0;
+    const ir_func *f = g->base;
+
+    g->node = node;
+    if (node == 0 || g->stage == 0 || node < f->sections[g->stage - 1].first)
+        g->stage = node == 0 || f->section_count == 0 || !g->s->has_lines ? 0 : 1;
+    while (g->stage != 0 && g->stage < f->section_count && node >= f->sections[g->stage - 1].end)
+        g->stage++;
+}
+
+static uint64_t hash_of(const generalizer *g, const int64_t *series, uint32_t stage)
+{
+    uint64_t hash = stage;
     for (uint32_t i = 0; i < g->s->count; i++)
         hash = opjit_ir_hash(hash, (uint64_t)series[i]);
     return hash;
@@ -42,31 +53,46 @@ static void *grow(ir_func *f, void *array, uint32_t count, uint32_t *capacity, s
 }
 
 /* The number + 1, or 0 where it is not known, which *out_key then is free for. */
-static uint32_t look_up(const generalizer *g, const int64_t *series, uint64_t *out_key)
+static uint32_t look_up(const generalizer *g, const int64_t *series, uint32_t stage, uint64_t *out_key)
 {
-    for (*out_key = hash_of(g, series);; ++*out_key) {
+    for (*out_key = hash_of(g, series, stage);; ++*out_key) {
         const uint32_t at = opjit_ir_table_get(&g->known, *out_key);
-        if (at == 0 || memcmp(g->numbers[at - 1].series, series, g->s->count * sizeof *series) == 0)
+        const number *n = at == 0 ? NULL : &g->numbers[at - 1];
+        if (n == NULL || (n->stage == stage && memcmp(n->series, series, g->s->count * sizeof *series) == 0))
             return at;
     }
 }
 
-void opjit_ir_number_add(generalizer *g, const int64_t *series)
+/* The number, which may be new; NULL: no memory. */
+static number *enter(generalizer *g, const int64_t *series, uint32_t uses, uint32_t stage, uint32_t whole)
 {
     uint64_t key;
+    const uint32_t at = look_up(g, series, stage, &key);
 
-    if (!opjit_ir_series_differs(g, series) || look_up(g, series, &key) != 0)
-        return;
+    if (at != 0) {
+        g->numbers[at - 1].uses += uses;
+        return &g->numbers[at - 1];
+    }
     if (g->count == g->capacity)
         g->numbers = grow(g->f, g->numbers, g->count, &g->capacity, sizeof *g->numbers);
     if (g->f->failed)
-        return;
+        return NULL;
     number *n = &g->numbers[g->count++];
-    memset(n, 0, sizeof *n);
+    *n = (number){ .stage = stage, .whole = whole, .uses = uses };
     memcpy(n->series, series, g->s->count * sizeof *series);
-    if (!opjit_ir_form_fit(g->s, series, &n->by.form))
-        n->by.form.divisor = 0; /* not known yet */
     opjit_ir_table_set(g->f, &g->known, key, g->count);
+    if (stage != 0)
+        n->by = g->numbers[whole].by;
+    else if (!opjit_ir_form_fit(g->s, series, &n->by.form))
+        n->by.form.divisor = 0; /* not known yet */
+    return n;
+}
+
+void opjit_ir_number_add(generalizer *g, const int64_t *series, uint32_t uses)
+{
+    const number *n = opjit_ir_series_differs(g, series) ? enter(g, series, uses, 0, 0) : NULL;
+    if (n != NULL && g->stage != 0)
+        enter(g, series, uses, g->stage, (uint32_t)(n - g->numbers));
 }
 
 void opjit_ir_divisor_add(generalizer *g, int64_t value)
@@ -162,7 +188,8 @@ static bool fit_scaled(const generalizer *g, number *n)
         for (uint32_t b = 0; b < g->count && whole; b++) {
             const number *base = &g->numbers[b];
             const opjit_size_form *form = &base->by.form;
-            for (uint32_t k = 0; k < g->divisor_count && is_sum(base) && form->factors[1] == 0; k++)
+            const bool fits = base->stage == 0 && is_sum(base) && form->factors[1] == 0;
+            for (uint32_t k = 0; k < g->divisor_count && fits; k++)
                 if (fit_quotient(g, &part, base, g->divisors[k], 0, false) ||
                     fit_quotient(g, &part, base, g->divisors[k], 1, false)) {
                     n->by = part.by;
@@ -174,28 +201,92 @@ static bool fit_scaled(const generalizer *g, number *n)
     return false;
 }
 
-void opjit_ir_numbers_fit(generalizer *g)
-{
-    const uint32_t count = g->count;
+/* --- quotients ---------------------------------------------------------------------------------------------------- */
 
-    for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2) /* copies and lanes, which no statement has to say */
-        opjit_ir_divisor_add(g, k);
+/* Of the numbers from `from` up to `to` those of the stage (0: of none) that others may be quotients of, those with
+ * most uses first. */
+static uint32_t list_bases(const generalizer *g, uint32_t stage, uint32_t from, uint32_t to, uint32_t *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t at = count;
+        if (g->numbers[i].stage != stage || !is_sum(&g->numbers[i]))
+            continue;
+        for (; at > 0 && g->s->has_lines && g->numbers[out[at - 1]].uses < g->numbers[i].uses; at--)
+            out[at] = out[at - 1];
+        out[at] = i;
+        count++;
+    }
+    return count;
+}
+
+static bool fit_by(const generalizer *g, number *n, const uint32_t *bases, uint32_t count, bool with_plus)
+{
+    for (uint32_t b = 0; b < count; b++)
+        for (uint32_t k = 0; k < g->divisor_count; k++)
+            if (fit_divided(g, n, &g->numbers[bases[b]], g->divisors[k], with_plus))
+                return true;
+    return false;
+}
+
+/* Those of no stage; a divisor is 0 where none is known. */
+static void fit_wholes(generalizer *g, uint32_t *bases)
+{
+    const uint32_t count = list_bases(g, 0, 0, g->count, bases);
+
     for (uint32_t plus = 0; plus < 2; plus++)
-        for (uint32_t i = 0; i < count; i++)
-            for (uint32_t b = 0; b < count && g->numbers[i].by.form.divisor == 0; b++)
-                for (uint32_t k = 0; k < g->divisor_count && is_sum(&g->numbers[b]); k++)
-                    if (fit_divided(g, &g->numbers[i], &g->numbers[b], g->divisors[k], plus != 0))
-                        break;
-    for (uint32_t i = 0; i < count && g->s->dim_count > 1; i++)
-        if (g->numbers[i].by.form.divisor == 0)
+        for (uint32_t i = 0; i < g->count; i++)
+            if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
+                fit_by(g, &g->numbers[i], bases, count, plus != 0);
+    for (uint32_t i = 0; i < g->count && g->s->dim_count > 1; i++)
+        if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
             fit_scaled(g, &g->numbers[i]);
 }
 
-/* The number, among those that were entered; NULL: it is the same in all samples. */
+/* Of past + 1, which is a prime in all samples, past and past + 1 have the same quotients by 64; of 64 they have not.
+ * What a stage divides is a number of its own, where it has one that fits. */
+static void fit_stages(generalizer *g, uint32_t *bases)
+{
+    for (uint32_t i = 0, end; i < g->count; i = end) {
+        const uint32_t stage = g->numbers[i].stage;
+        for (end = i + 1; end < g->count && stage != 0 && g->numbers[end].stage <= stage; end++)
+            continue;
+        const uint32_t count = stage == 0 ? 0 : list_bases(g, stage, i, end, bases);
+        for (uint32_t k = i; k < end && stage != 0; k++) {
+            number *n = &g->numbers[k];
+            if (n->stage != stage || is_sum(n))
+                continue;
+            n->by = g->numbers[n->whole].by;
+            if (!fit_by(g, n, bases, count, false) && n->by.form.divisor == 0)
+                fit_by(g, n, bases, count, true);
+        }
+    }
+}
+
+void opjit_ir_numbers_fit(generalizer *g)
+{
+    uint32_t *const bases = ARENA_ARRAY(&g->f->scratch, uint32_t, g->count + 1u);
+
+    g->f->failed = g->f->failed || bases == NULL;
+    if (bases == NULL)
+        return;
+    for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2) /* copies and lanes, which no statement has to say */
+        opjit_ir_divisor_add(g, k);
+    fit_wholes(g, bases);
+    fit_stages(g, bases);
+}
+
+/* The number, among those that were entered, the stage's if it has one; NULL: it is the same in all samples. */
 number *opjit_ir_number_find(generalizer *g, const int64_t *series)
 {
     uint64_t key;
-    const uint32_t at = opjit_ir_series_differs(g, series) ? look_up(g, series, &key) : 0;
+
+    if (!opjit_ir_series_differs(g, series))
+        return NULL;
+    uint32_t at = look_up(g, series, g->stage, &key);
+    if (at == 0)
+        at = look_up(g, series, 0, &key);
     return at == 0 ? NULL : &g->numbers[at - 1];
 }
 
@@ -241,7 +332,9 @@ void opjit_ir_numbers_build(generalizer *g)
 {
     for (uint32_t i = 0; i < g->count && !g->f->failed; i++) {
         number *n = &g->numbers[i];
-        if (n->by.form.divisor != 0)
+        if (n->stage != 0 && memcmp(&n->by, &g->numbers[n->whole].by, sizeof n->by) == 0)
+            n->expr = g->numbers[n->whole].expr;
+        else if (n->by.form.divisor != 0)
             n->expr = opjit_ir_size(g->f, &n->by);
     }
 }

@@ -102,35 +102,37 @@ static opjit_status prove(trial *t, opjit_error *error)
 
 /* --- witnesses ---------------------------------------------------------------------------------------------------- */
 
-/* Both ends, the largest prime, what is beside the least size, the typical one, and primes between, four times as large
- * each time. */
-static uint32_t witnesses(const ir_dim *dim, int64_t typical, int64_t out[static WITNESSES])
+static bool is_sample_size(const finder *x, uint32_t d, int64_t size)
 {
+    int64_t values[OPJIT_MAX_DIMS] = { 0 };
+
+    memcpy(values, x->typical, x->dim_count * sizeof *values);
+    values[d] = size;
+    return opjit_ir_is_sample_size(x, values, d);
+}
+
+/* Both ends, the largest size that samples may have, what is beside the least size, the typical one, and sizes of
+ * samples between, four times as large each time. */
+static uint32_t witnesses(const finder *x, uint32_t d, int64_t out[static WITNESSES])
+{
+    const ir_dim *dim = &x->dims[d];
     uint32_t count = 0;
 
     out[count++] = dim->hi;
     for (int64_t n = dim->hi; n > dim->lo && count < 2; n--)
-        if (opjit_ir_is_prime(n))
+        if (is_sample_size(x, d, n))
             out[count++] = n;
     out[count++] = dim->lo;
     out[count++] = within(dim, dim->lo + 1);
-    out[count++] = typical;
+    out[count++] = x->typical[d];
     for (int64_t n = 5; n < dim->hi && count < WITNESSES; n *= 4) {
-        int64_t prime = n;
-        while (!opjit_ir_is_prime(prime))
-            prime++;
-        if (prime > dim->lo && prime < dim->hi)
-            out[count++] = prime;
+        int64_t size = n;
+        while (size < dim->hi && !is_sample_size(x, d, size))
+            size++;
+        if (size > dim->lo && size < dim->hi)
+            out[count++] = size;
     }
     return count;
-}
-
-static bool are_primes(const finder *x, const int64_t *values)
-{
-    bool primes = true;
-    for (uint32_t d = 0; d < x->dim_count; d++)
-        primes = primes && (opjit_ir_is_prime(values[d]) || values[d] == x->typical[d]);
-    return primes;
 }
 
 static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *error)
@@ -143,20 +145,28 @@ static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *e
                                    opjit_ir_size_text(t->x->dims, t->x->typical, t->x->dim_count).text));
 }
 
+/* Whether the loops for these values are the samples', or are what the generalization is for them. */
+static opjit_status has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out, opjit_error *error)
+{
+    *out = opjit_ir_shape(loops) == opjit_ir_shape(t->samples->functions[0]);
+    return *out ? OPJIT_OK : opjit_ir_general_is(t->general, values, loops, out, error);
+}
+
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error)
 {
     const finder *x = t->x;
-    const bool primes = with_loops && are_primes(x, values);
+    const bool compared = with_loops && opjit_ir_are_sample_sizes(x, values);
     ir_func value, loops;
     bool same = false;
 
-    TRY(x->make(x->user, values, &value, primes ? &loops : NULL, error));
-    const bool same_loops = !primes || opjit_ir_shape(&loops) == opjit_ir_shape(t->samples->functions[0]);
-    const opjit_status status =
-        opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, same_loops,
-                         t->most_work, false, &same, error);
+    TRY(x->make(x->user, values, &value, compared ? &loops : NULL, error));
+    bool same_loops = true;
+    opjit_status status = compared ? has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
+    if (status == OPJIT_OK)
+        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, same_loops, t->most_work,
+                                  false, &same, error);
     opjit_ir_free(&value);
-    if (primes)
+    if (compared)
         opjit_ir_free(&loops);
     if (status != OPJIT_OK || same)
         return status;
@@ -171,7 +181,7 @@ static opjit_status ask_all(trial *t, opjit_error *error)
     uint32_t counts[OPJIT_MAX_DIMS], most = 0;
 
     for (uint32_t d = 0; d < x->dim_count; d++) {
-        counts[d] = witnesses(&x->dims[d], x->typical[d], sizes[d]);
+        counts[d] = witnesses(x, d, sizes[d]);
         most = counts[d] > most ? counts[d] : most;
     }
     for (uint32_t i = 0; i < most; i++) {
@@ -189,6 +199,38 @@ static opjit_status ask_all(trial *t, opjit_error *error)
     return OPJIT_OK;
 }
 
+/* Makes the size, which is a sample's, twice a prime near it; where others follow from it, one of the other parity. */
+static void change_parity(const finder *x, int64_t *values, uint32_t d)
+{
+    if (x->lines->count != 0) {
+        opjit_ir_lines_choose(x, d, 1 - values[d] % 2, values);
+        return;
+    }
+    values[d] /= 2;
+    while (!opjit_ir_is_prime(values[d]) || values[d] == 2)
+        values[d]++;
+    values[d] *= 2;
+}
+
+/* Interprets what the graph is for these values, unless its loops are known.  exact: with all of their numbers; and
+ * what is too much work to interpret may be right. */
+static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, opjit_error *error)
+{
+    ir_func value, loops;
+    bool right;
+
+    TRY(t->x->make(t->x->user, values, &value, &loops, error));
+    opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
+                                : has_loops(t, values, &loops, &right, error);
+    if (status == OPJIT_OK && !right)
+        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, EVEN_WORK, !exact,
+                                  &right, error);
+    opjit_ir_free(&value);
+    opjit_ir_free(&loops);
+    TRY(status);
+    return right ? OPJIT_OK : refuse_other(t, values, error);
+}
+
 /* Samples are odd: of twice a size they never tell that a block of four leaves nothing.  So an even size has to have
  * the samples' loops; else small ones are interpreted. */
 static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
@@ -199,29 +241,51 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
     bool same;
 
     memcpy(values, t->samples->values[0], sizeof values);
-    values[d] /= 2;
-    while (!opjit_ir_is_prime(values[d]) || values[d] == 2)
-        values[d]++;
-    values[d] *= 2;
+    const int64_t parity = 1 - values[d] % 2;
+    change_parity(x, values, d);
     TRY(x->make(x->user, values, &value, &loops, error));
-    same = opjit_ir_shape(&loops) == opjit_ir_shape(t->samples->functions[0]);
+    const opjit_status status = has_loops(t, values, &loops, &same, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
+    TRY(status);
     for (uint32_t i = 0; i < EVENS && !same; i++) {
         for (uint32_t k = 0; k < x->dim_count; k++)
             values[k] = x->dims[k].lo;
-        values[d] = x->dims[d].lo + x->dims[d].lo % 2 + 2 * i;
+        values[d] = x->dims[d].lo + (x->dims[d].lo % 2 != parity) + 2 * i;
         if (values[d] > x->dims[d].hi)
             break;
-        TRY(x->make(x->user, values, &value, NULL, error));
-        bool right = false;
-        const opjit_status status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false,
-                                                     EVEN_WORK, true, &right, error);
-        opjit_ir_free(&value);
-        TRY(status);
-        if (!right)
-            return refuse_other(t, values, error);
+        TRY(ask_loops(t, values, false, error));
     }
+    return OPJIT_OK;
+}
+
+/* The size of the dimension nearest to the typical one for which the line is a multiple of 256, or else of less. */
+static bool find_multiple(const finder *x, uint32_t d, const ir_line *line, int64_t *values)
+{
+    for (int64_t by = 256; by >= 16; by /= 2)
+        for (int64_t k = 0; k < by; k++)
+            for (int64_t sign = -1; sign <= 1; sign += 2) {
+                values[d] = x->typical[d] + sign * k;
+                const int64_t size = opjit_ir_line_value(line, x->dim_count, values);
+                if (values[d] >= x->dims[d].lo && values[d] <= x->dims[d].hi && size >= by && size % by == 0)
+                    return true;
+            }
+    return false;
+}
+
+/* Samples don't tell past from past + 1 where one has a quotient by 256, say, as neither is a multiple.  Where one is,
+ * the loops have to be just what the generalization says; else they are interpreted, if that is little work. */
+static opjit_status ask_multiples(trial *t, opjit_error *error)
+{
+    const finder *x = t->x;
+
+    for (uint32_t i = 0; i < x->lines->count; i++)
+        for (uint32_t d = 0; d < x->dim_count; d++) {
+            int64_t values[OPJIT_MAX_DIMS] = { 0 };
+            memcpy(values, x->typical, x->dim_count * sizeof *values);
+            if (x->lines->list[i].slopes[d] != 0 && find_multiple(x, d, &x->lines->list[i], values))
+                TRY(ask_loops(t, values, true, error));
+        }
     return OPJIT_OK;
 }
 
@@ -233,5 +297,5 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
     for (uint32_t d = 0; d < t->x->dim_count; d++)
         if (t->x->dims[d].lo < t->x->dims[d].hi)
             TRY(ask_even(t, d, error));
-    return OPJIT_OK;
+    return ask_multiples(t, error);
 }

@@ -18,6 +18,7 @@ typedef struct searcher {
     uint32_t dim_count;
     ir_sample_fn make;
     void *user;
+    const ir_lines *lines;
     ir_range *done;
     ir_range open[IR_RANGES]; /* without functions, as a stack */
     uint32_t done_count, open_count, guesses, origin;
@@ -120,7 +121,7 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
             typical[d] = mean(typical[d], range->hi[d]);
     }
     const opjit_status status =
-        opjit_ir_general_find(dims, typical, s->dim_count, s->make, s->user, &range->general, &own, error);
+        opjit_ir_general_find(dims, typical, s->dim_count, s->make, s->user, s->lines, &range->general, &own, error);
     if (out_cut->dim == IR_CUT_NONE || own.by_proof)
         *out_cut = own;
     if (error != NULL)
@@ -191,11 +192,14 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
                                   void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
                                   opjit_error *error)
 {
+    const finder all = { .dims = dims, .typical = typical, .dim_count = dim_count, .make = make, .user = user };
+    ir_lines lines;
     searcher s = { .dims = dims,
                    .typical = typical,
                    .dim_count = dim_count,
                    .make = make,
                    .user = user,
+                   .lines = &lines,
                    .done = out,
                    .open_count = 1 };
 
@@ -203,7 +207,8 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
         s.open[0].lo[d] = dims[d].lo;
         s.open[0].hi[d] = dims[d].hi;
     }
-    const opjit_status status = search(&s, error);
+    opjit_status status = opjit_ir_lines_find(&all, &lines);
+    status = status == OPJIT_OK ? search(&s, error) : opjit_ir_find_over(status, error);
     for (uint32_t i = 0; i < s.done_count && status != OPJIT_OK; i++)
         opjit_ir_general_free(&out[i].general);
     put_typical_last(&s);

@@ -265,7 +265,7 @@ START_TEST(sizes)
     maker m = { r, { .target = &target, .general = true } };
     ir_cut cut;
     const opjit_status status =
-        opjit_ir_general_find(dims, typical, r->dims, make_sample, &m, &general, &cut, &error);
+        opjit_ir_general_find(dims, typical, r->dims, make_sample, &m, NULL, &general, &cut, &error);
     ck_assert_msg(status == OPJIT_OK, "%s: %s", r->name, error.message);
     ck_assert_msg(opjit_ir_run_passes(&general.f, &m.env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
     const int64_t most[2] = { r->hi, r->hi };

@@ -182,6 +182,20 @@ static void queries_by_keys(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", attend(g, opjit_graph_matrix_multiply(g, q, k, 0, 1), n));
 }
 
+/* Keys and values of n tokens, joined to those of one more, which outputs give to the next step: sizes of n + 1, which
+ * is even where n is a prime. */
+static void decode_past(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor keys[] = { INPUT("past_k", 4, n, 32), INPUT("k", 4, 1, 32) };
+    const opjit_tensor values[] = { INPUT("past_v", 4, n, 32), INPUT("v", 4, 1, 32) };
+    const opjit_tensor k = opjit_graph_join(g, keys, 2, 1), v = opjit_graph_join(g, values, 2, 1);
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, INPUT("q", 4, 1, 32), k, 0, 1);
+    const opjit_tensor shares = opjit_graph_softmax(g, opjit_graph_add(g, scores, INPUT("mask", 4, 1, n + 1)), 2);
+    opjit_graph_output(g, "present_k", k);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, shares, v, 0, 0));
+}
+
 typedef struct subject {
     const char *name;
     void (*build)(opjit_graph *g, uint32_t n, uint32_t m);
@@ -311,6 +325,7 @@ static const subject of_ranges[] = {
     { "few rows", product, 1, 4096, 4 },             { "terms", product_of_terms, 1, 4096, 60 },
     { "queries by keys", queries_by_keys, 2, 600, 150 }, { "attention of one, 12 heads", decode_heads, 1, 4096, 512 },
     { "triangle of three columns", exp_of_triangle, 1, 1000, 500 },
+    { "attention with a past", decode_past, 1, 1000, 256 },
 };
 
 START_TEST(sizes_in_ranges)
