@@ -96,7 +96,7 @@ static void call(dx_func *f, LLVMValueRef v, LLVMValueRef callee)
     dx_op *o = opjit_dx_op(f, DX_CALL);
     o->imm = symbol;
     dx_forget_constants(f); /* calls keep no vectors */
-    o->code = !wide; /* the upper halves of vectors are cleared */
+    o->code = !wide;        /* the upper halves of vectors are cleared */
     read_results(f, v);
 }
 
@@ -115,6 +115,18 @@ static bool is_all(LLVMValueRef mask, uint32_t lanes)
     return true;
 }
 
+/* A mask of AVX-512 for memory.  It has anything above its lanes, and a short vector's instruction is of 16 bytes. */
+static dx_reg mask_in_memory(dx_func *f, LLVMValueRef mask, dx_type t)
+{
+    const dx_reg all = opjit_dx_mask(f, mask);
+    if (dx_bytes(t) >= 16)
+        return all;
+    const dx_reg lanes = opjit_dx_mask_number(f, ((uint64_t)1 << t.lanes) - 1, t.lanes);
+    const dx_reg low = opjit_dx_new(f, DX_MASK);
+    opjit_dx_vector(f, DX_F_KAND, 32, low, lanes, all);
+    return low;
+}
+
 static void masked_load(dx_func *f, LLVMValueRef v)
 {
     static const dx_form_name forms[] = { DX_F_LOADB, DX_F_LOADW, DX_F_LOAD, DX_F_LOADQ };
@@ -129,7 +141,7 @@ static void masked_load(dx_func *f, LLVMValueRef v)
         return;
     }
     const bool all = is_all(mask, t.lanes), zero = LLVMIsConstant(other) && (LLVMIsNull(other) || LLVMIsUndef(other));
-    const dx_reg lanes = all ? 0 : opjit_dx_use(f, mask);
+    const dx_reg lanes = all ? 0 : mask_in_memory(f, mask, t);
     const dx_reg from = all || zero ? 0 : opjit_dx_use(f, other);
     const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, LLVMGetOperand(v, 0)));
     const dx_reg dst = opjit_dx_result(f, v);
@@ -158,7 +170,7 @@ static void masked_store(dx_func *f, LLVMValueRef v)
         return;
     }
     const bool all = is_all(mask, t.lanes);
-    const dx_reg lanes = all ? 0 : opjit_dx_use(f, mask), a = opjit_dx_use(f, value);
+    const dx_reg lanes = all ? 0 : mask_in_memory(f, mask, t), a = opjit_dx_use(f, value);
     const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, LLVMGetOperand(v, 1)));
     if (dx_bytes(t) < 16 && all)
         opjit_dx_refuse(f, "masked store of a short vector");

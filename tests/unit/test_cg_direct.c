@@ -294,6 +294,37 @@ START_TEST(condition_of_all_lanes)
 }
 END_TEST
 
+/* Memory of a vector that is shorter than a register: no byte of other lanes is read or written, whose bits of the
+ * mask are those of a comparison of 16 bytes.  The last lane is the last byte of a page. */
+START_TEST(short_in_memory)
+{
+    static const char text[] =
+        HEAD "  %t = trunc i64 %end to i8\n  %i = insertelement <8 x i8> poison, i8 %t, i32 0\n"
+             "  %s = shufflevector <8 x i8> %i, <8 x i8> poison, <8 x i32> zeroinitializer\n"
+             "  %k = icmp ult <8 x i8> <i8 0, i8 1, i8 2, i8 3, i8 4, i8 5, i8 6, i8 7>, %s\n"
+             "  %x = call <8 x i8> @llvm.masked.load.v8i8.p0(ptr %a, <8 x i1> %k, <8 x i8> zeroinitializer)\n"
+             "  call void @llvm.masked.store.v8i8.p0(<8 x i8> %x, ptr %b, <8 x i1> %k)\n  ret void\n}\n"
+             "declare <8 x i8> @llvm.masked.load.v8i8.p0(ptr, <8 x i1>, <8 x i8>)\n"
+             "declare void @llvm.masked.store.v8i8.p0(<8 x i8>, ptr, <8 x i1>)\n";
+    enum { PAGE = 4096 };
+    if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
+        return; /* AVX2 has no such masks */
+    uint8_t *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(pages, MAP_FAILED);
+    ck_assert_int_eq(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
+    for (int64_t count = 0; count <= 8; count++) {
+        uint8_t out[24], *in = pages + PAGE - count;
+        memset(out, 0xa5, sizeof out);
+        for (int64_t i = 0; i < count; i++)
+            in[i] = (uint8_t)(i + 1);
+        run(text, in, out, 0, count);
+        for (int64_t i = 0; i < (int64_t)sizeof out; i++)
+            ck_assert_int_eq(out[i], i < count ? i + 1 : 0xa5);
+    }
+    munmap(pages, 2 * PAGE);
+}
+END_TEST
+
 START_TEST(same_bytes)
 {
     static char text[TEXT];
@@ -363,6 +394,7 @@ int main(void)
     tcase_add_test(tcase, choice);
     tcase_add_test(tcase, late_lanes);
     tcase_add_test(tcase, condition_of_all_lanes);
+    tcase_add_test(tcase, short_in_memory);
     tcase_add_test(tcase, same_bytes);
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, layout);
