@@ -114,7 +114,7 @@ typedef struct cg_acc {
     bool blocked;                                /* k may leave the first block */
     uint32_t held_count;                         /* vectors that have all lanes in registers; 0: they are in memory */
     LLVMValueRef held[CG_MAX_HELD];              /* these vectors now */
-    LLVMValueRef phis[CG_MAX_HELD];              /* and at the start of a round */
+    LLVMValueRef phis[CG_MAX_HELD], waits[CG_MAX_HELD]; /* at a round's start; its own least or greatest, or NULL */
     bool own, apart;                             /* GPUs: it belongs to one thread; thread l of the team has lane l */
     bool whole;                                  /* vectors are stored whole: what reads a masked store waits for it */
 } cg_acc;

@@ -453,8 +453,12 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
         return;
     }
     if (a->held_count > 0) {
-        LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->piece->lanes % a->held_count];
-        *held = cg_as_held(f, a, opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = *held }, all).value);
+        const uint64_t place = (uint64_t)loop->offset / f->piece->lanes % a->held_count;
+        const bool apart = f->piece->lanes > 1 && (acc->kind == IR_KMIN || acc->kind == IR_KMAX);
+        LLVMValueRef *held = apart ? &f->accs[n->ref].waits[place] : &f->accs[n->ref].held[place];
+        if (*held)
+            all = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = *held }, all);
+        *held = cg_as_held(f, a, all.value);
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);

@@ -80,8 +80,24 @@ void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before)
     }
 }
 
+/* What a round has chosen by itself is chosen from once: a chain through all copies would be as long as the round.  The
+ * bits are those of the steps in order: the first NaN, else the last of the least or greatest ones. */
+static void end_waiting(cg_func *f, ir_ref s)
+{
+    cg_acc *const a = held_by(f, s);
+    for (uint32_t i = 0; a && i < a->held_count; i++) {
+        const cg_part round = { .value = a->waits[i] };
+        if (round.value)
+            a->held[i] = cg_as_held(f, a, opjit_cg_acc_combine(f, ir_at(f->ir, ir_at(f->ir, s)->ref), a,
+                                                               (cg_part){ .value = a->held[i] }, round).value);
+        a->waits[i] = NULL;
+    }
+}
+
 void opjit_cg_hold_next(cg_func *f, ir_ref body)
 {
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
+        end_waiting(f, s);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         cg_acc *const a = held_by(f, s);
@@ -93,6 +109,7 @@ void opjit_cg_hold_next(cg_func *f, ir_ref body)
 void opjit_cg_hold_store(cg_func *f, ir_ref body)
 {
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        end_waiting(f, s);
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
             opjit_cg_array_write(f, a->lane, cg_acc_bits(a), opjit_cg_number(f, 64, 1, i * held_lanes(f, s, a)),

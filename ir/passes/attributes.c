@@ -5,7 +5,8 @@
 
 enum {
     STREAM_COST = 8, /* of a body that takes less time than its memory, so that the round's own work is visible */
-    WAIT_COST = 3    /* of a body that takes less time than a round waits for the sums of the previous one */
+    WAIT_COST = 3,   /* of a body that takes less time than a round waits for the sums of the previous one */
+    LONG_COST = 4    /* and of one that does if the loop is long: a choice of floats */
 };
 
 /* A small temp is still in the second cache when another stage reads it. */
@@ -52,7 +53,7 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
     /* Four copies take longer to compile than two, which pays where rounds of mathematical functions become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost < 2 * MATH_COST);
     const bool streams = w->store != 0 && s->beyond_caches && cost <= STREAM_COST;
-    const bool waits = w->update && cost <= WAIT_COST && vectors >= 32;
+    const bool waits = w->update && (cost <= WAIT_COST ? vectors >= 32 : cost <= LONG_COST && vectors >= 128);
     int64_t unroll = cost >= SPELLED_OUT    ? MAX_UNROLL
                      : stores               ? (lone ? LONE_UNROLL : STORE_UNROLL)
                      : whole                ? MAX_UNROLL
