@@ -227,7 +227,8 @@ static bool run(trial *t, const test_mode *mode)
     return called;
 }
 
-static void check_operator(trial *t)
+/* Interpreted, then in the mode; NULL: in any. */
+static void check_operator(trial *t, const test_mode *mode)
 {
     size_t count;
     make_buffers(t);
@@ -235,7 +236,8 @@ static void check_operator(trial *t)
     expect(t);
     compare(t, "interpreted, unlike the reference");
     memcpy(t->interpreted, t->output.data, t->output.bytes);
-    const test_mode *list = test_modes(modes, MODE_COUNT, &count), *mode = &list[test_random_below(t->random, count)];
+    const test_mode *const list = test_modes(modes, MODE_COUNT, &count);
+    mode = mode != NULL ? mode : &list[test_random_below(t->random, count)];
     if (run(t, mode)) {
         memcpy(t->output.copy, t->output_before, t->output.size);
         memcpy(t->output.expected, t->interpreted, t->output.bytes);
@@ -262,7 +264,7 @@ static void check_case(opjit_context *context, const ref_pointwise_row *row, tes
         return;
     if (status != OPJIT_OK)
         wrong(&t, error.message);
-    check_operator(&t);
+    check_operator(&t, NULL);
 }
 
 START_TEST(results)
@@ -320,7 +322,38 @@ START_TEST(infinite_alpha)
     c.any_nan = true;
     trial t = { .c = &c, .random = &r, .context = context, .given = given, .where = "infinite Alpha" };
     ck_assert_int_eq(opjit_operator_create(context, &c.op, &t.op, NULL), OPJIT_OK);
-    check_operator(&t);
+    check_operator(&t, NULL);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* More elements than a task has, the last of which are less than a vector: of each pair of widths. */
+START_TEST(long_casts)
+{
+    static const DML_TENSOR_DATA_TYPE all[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_UINT8,
+                                                DML_TENSOR_DATA_TYPE_INT16,   DML_TENSOR_DATA_TYPE_INT32,
+                                                DML_TENSOR_DATA_TYPE_UINT64 };
+    enum { TYPES = sizeof all / sizeof *all, TASK = 65536 };
+    static const test_mode quick = { .name = "quick, long", .level = OPJIT_LEVEL_QUICK };
+    const test_cases cases = test_cases_init("long casts", TYPES * TYPES);
+    opjit_context *context = test_context_create();
+    test_have_codegen(context);
+    for (uint64_t n = cases.first; n < cases.end; n++) {
+        const DML_TENSOR_DATA_TYPE types[2] = { all[n / TYPES % TYPES], all[n % TYPES] };
+        test_random r;
+        pointwise_case c;
+        test_random_init(&r, cases.seed, 3000, n);
+        pointwise_case_plain(ref_pointwise_row_of(DML_OPERATOR_CAST, 0), types, 1, &c);
+        c.output.sizes[0] = c.inputs[0].sizes[0] = TASK + 1 + (uint32_t)test_random_below(&r, 40);
+        test_tensor_measure(&c.output);
+        test_tensor_measure(&c.inputs[0]);
+        c.any_nan = true;
+        trial t = { .c = &c, .random = &r, .context = context };
+        snprintf(t.where, sizeof t.where, "OPJIT_SEED=0x%" PRIx64 " OPJIT_CASE=%" PRIu64 " long casts", cases.seed, n);
+        ck_assert_int_eq(opjit_operator_create(context, &c.op, &t.op, NULL), OPJIT_OK);
+        check_operator(&t, &quick);
+    }
     opjit_context_destroy(context);
 }
 END_TEST
@@ -335,6 +368,7 @@ int main(void)
     tcase_set_timeout(across_case, 120);
     tcase_add_loop_test(across_case, results_across, 0, sizeof across / sizeof *across);
     tcase_add_test(tcase, infinite_alpha);
+    tcase_add_test(across_case, long_casts);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, across_case);
     srunner_run_all(runner, CK_NORMAL);
