@@ -23,9 +23,10 @@ typedef enum known_as { OTHER, SAME_FOR_ALL, OF_BYTE } known_as;
 /* What is known of a definition. */
 typedef struct byte_def {
     known_as is;
-    ir_ref statement;
+    ir_ref statement, value; /* its own, also where it is looked up by now */
     uint32_t source; /* OF_BYTE: the tensor of bytes, with the definition's sizes */
     uint32_t weight, tail; /* operations from the source on; from the last byte on the way */
+    bool is_copy; /* of another definition, which is looked up itself */
     bool needed, looked_up;
 } byte_def;
 
@@ -155,12 +156,12 @@ static void look_at(tabler *t, ir_ref statement)
 {
     ir_func *f = t->f;
     const ir_node *n = ir_at(f, statement);
-    byte_def *d = &t->defs[n->ref], own = { .statement = statement };
+    byte_def *d = &t->defs[n->ref], own = { .statement = statement, .value = ir_operand(f, statement, 0) };
     d->statement = statement;
     if ((n->op != IR_DEF && n->op != IR_YIELD) || n->kind != 0 || n->imm != 0 ||
         ir_is_of_recurrence(&f->tensors[n->ref]))
         return;
-    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, statement, 0));
+    const ir_reach seen = opjit_ir_reach_one(f, own.value);
     uint32_t weight = 0;
     for (uint32_t k = 0; k < seen.count; k++) {
         const ir_ref r = seen.nodes[k];
@@ -176,6 +177,7 @@ static void look_at(tabler *t, ir_ref statement)
                 return;
         weight += weight_of(f, r);
     }
+    own.is_copy = weight == 0;
     own.weight += weight;
     own.tail += weight;
     own.is = own.source != 0 ? OF_BYTE : seen.nodes != NULL ? SAME_FOR_ALL : OTHER;
@@ -187,8 +189,8 @@ static void look_at(tabler *t, ir_ref statement)
 static bool is_worth(const ir_func *f, const byte_def *d)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, d->statement)->ref];
-    return d->is == OF_BYTE && d->weight >= LEAST_WEIGHT && (is_byte(t->type) || d->tail >= LEAST_TAIL) &&
-           elements_of(t) >= (uint64_t)BYTES * LEAST_TIMES;
+    return d->is == OF_BYTE && !d->is_copy && d->weight >= LEAST_WEIGHT &&
+           (is_byte(t->type) || d->tail >= LEAST_TAIL) && elements_of(t) >= (uint64_t)BYTES * LEAST_TIMES;
 }
 
 /* From the last statement on: what is read by those that stay. */
@@ -233,7 +235,7 @@ static ir_ref made_of(tabler *t, ir_ref r)
         if (is_one_element(&f->tensors[tensor]) && (d == NULL || d->is != OF_BYTE))
             made = opjit_ir_load(f, tensor, operands);
         else
-            made = d != NULL && d->is == OF_BYTE ? made_of(t, ir_operand(f, d->statement, 0)) : t->element;
+            made = d != NULL && d->is == OF_BYTE ? made_of(t, d->value) : t->element;
     } else {
         bool whole = true;
         for (uint32_t i = 0; i < count; i++) {
@@ -263,7 +265,7 @@ static void look_up(tabler *t, const byte_def *d)
     t->made = (ir_map){ 0 };
     t->depth = 0;
     t->element = ir_make1(f, IR_ELEM, of, opjit_ir_coordinate(f, def, 0));
-    const ir_ref value = made_of(t, ir_operand(f, s, 0));
+    const ir_ref value = made_of(t, d->value);
     ir_ref at[8] = { 0 };
     for (uint32_t i = 0; i < f->tensors[d->source].rank; i++)
         at[i] = opjit_ir_coordinate(f, s, i);
@@ -283,7 +285,7 @@ void opjit_ir_look_up_bytes(ir_func *f)
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
     tabler t = { .f = f, .count = f->tensor_count };
     uint32_t count = 0, at = 0;
-    ir_ref next;
+    ir_ref next, last = 0; /* of the recurrence that s is in, whose definitions stay together */
     bool any = false;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         count++;
@@ -292,7 +294,10 @@ void opjit_ir_look_up_bytes(ir_func *f)
     f->failed = f->failed || statements == NULL || t.defs == NULL;
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
         statements[at++] = s;
-        look_at(&t, s);
+        last = last == 0 ? opjit_ir_recurrence_last(f, s) : last;
+        if (last == 0)
+            look_at(&t, s);
+        last = last == s ? 0 : last;
         any = any || is_worth(f, &t.defs[ir_at(f, s)->ref]);
     }
     if (any && !f->failed)

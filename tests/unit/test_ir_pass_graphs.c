@@ -91,19 +91,18 @@ static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, 
     opjit_rt_bytes_free(&twice);
 }
 
-static void check_graph(test_random *r, const rt_target *target)
+/* All passes on the function, which is gone then. */
+static void check_passes(ir_func *f, test_random *r, const rt_target *target)
 {
-    ir_func f;
     buffers b;
     rt_bytes before;
     void *expected[SLOTS] = { NULL };
     opjit_error error = { 0 };
     const ir_pass_env env = { .target = target };
-    ck_assert_msg(ir_graph_random(r, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
-    ir_passes_text(&f, &before);
-    ck_assert_msg(opjit_ir_verify(&f, &error) == OPJIT_OK, "drawn: %s:\n%s", error.message, (char *)before.data);
-    make_buffers(&f, &b, r);
-    interpret(&f, &b);
+    ir_passes_text(f, &before);
+    ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "drawn: %s:\n%s", error.message, (char *)before.data);
+    make_buffers(f, &b, r);
+    interpret(f, &b);
     for (uint32_t i = 0; i < b.count; i++) {
         expected[i] = malloc(b.bytes[i]);
         ck_assert_ptr_nonnull(expected[i]);
@@ -111,12 +110,20 @@ static void check_graph(test_random *r, const rt_target *target)
     }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++)
-        check_pass(&f, pass, &env, &b, expected, (const char *)before.data);
+        check_pass(f, pass, &env, &b, expected, (const char *)before.data);
     for (uint32_t i = 0; i < b.count; i++)
         free(expected[i]);
     free_buffers(&b);
     opjit_rt_bytes_free(&before);
-    opjit_ir_free(&f);
+    opjit_ir_free(f);
+}
+
+static void check_graph(test_random *r, const rt_target *target)
+{
+    ir_func f;
+    opjit_error error = { 0 };
+    ck_assert_msg(ir_graph_random(r, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
+    check_passes(&f, r, target);
 }
 
 START_TEST(random_graphs)
@@ -192,12 +199,51 @@ START_TEST(chains)
 }
 END_TEST
 
+/* What follows from bytes of both kinds is looked up: in another shape, by way of other bytes, and beside what is
+ * not. */
+START_TEST(of_bytes)
+{
+    static const char *const kinds[] = { "u8", "i8" };
+    static const char text[] =
+        "kernel @bytes after lower {\n"
+        "    in %%0: %s[64,128]\n    in %%1: f32[64,128]\n"
+        "    out %%2: %s[64,128]\n    out %%3: f32[8192]\n    out %%4: f32[64,128]\n"
+        "    def %%5: f32[64,128] (%%ib,%%jb) = mul(cast f32 (sub(cast i32 (load %%0[%%ib,%%jb]), i32 3)), "
+        "f32 0x1.8p-5)\n"
+        "    def %%6: %s[64,128] (%%ic,%%jc) = cast %s (rint(mul(div(load %%5[%%ic,%%jc], "
+        "add(exp(neg(load %%5[%%ic,%%jc])), f32 0x1p+0)), f32 0x1p+4)))\n"
+        "    view %%7: %s[8192] of %%6\n"
+        "    def %%8: f32[8192] (%%id) = exp(neg(abs(cast f32 (load %%7[%%id]))))\n"
+        "    yield %%2 (%%ie,%%je) = load %%6[%%ie,%%je]\n"
+        "    yield %%3 (%%if) = load %%8[%%if]\n"
+        "    yield %%4 (%%ig,%%jg) = add(load %%1[%%ig,%%jg], cast f32 (load %%6[%%ig,%%jg]))\n}\n";
+    char own[1500];
+    test_random r;
+    rt_target target;
+    ir_func f;
+    opjit_error error = { 0 };
+    const char *const kind = kinds[_i];
+    const int length = snprintf(own, sizeof own, text, kind, kind, kind, kind, kind);
+    test_random_init(&r, 1, 3, (uint64_t)_i);
+    ck_assert(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK);
+    ck_assert_msg(opjit_ir_parse(own, (size_t)length, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    const ir_pass_env env = { .target = &target };
+    ck_assert(opjit_ir_run_passes(&f, &env, IR_FOLDED, &error) == OPJIT_OK);
+    ck_assert_uint_eq(f.steps[IR_STEP_BYTE_TABLE], 2);
+    opjit_ir_free(&f);
+    ck_assert(opjit_ir_parse(own, (size_t)length, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK);
+    check_passes(&f, &r, &target);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ir.pass_graphs");
     TCase *tcase = tcase_create("graphs");
     tcase_add_test(tcase, random_graphs);
     tcase_add_loop_test(tcase, chains, 0, 2);
+    tcase_add_loop_test(tcase, of_bytes, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
