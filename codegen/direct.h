@@ -203,6 +203,7 @@ void opjit_dx_copy(dx_func *f, dx_reg to, dx_reg from);
 dx_op *opjit_dx_two_address(dx_func *f, dx_kind kind, dx_reg dst, dx_reg a, uint32_t bytes);
 void opjit_dx_lowest_bit(dx_func *f, dx_reg dst, dx_reg a);   /* dst = a & 1 */
 void opjit_dx_bit_as_all(dx_func *f, dx_reg dst, dx_reg bit); /* dst = -bit: no bits, or all */
+dx_reg opjit_dx_condition_as_all(dx_func *f, LLVMValueRef c); /* that of a condition */
 /* What follows does not always follow what was before: constants are loaded again. */
 static inline void dx_forget_constants(dx_func *f)
 {
@@ -271,7 +272,7 @@ dx_reg opjit_dx_mask_new(dx_func *f, uint32_t bits);
 dx_reg opjit_dx_mask_as(dx_func *f, LLVMValueRef v, uint32_t bits); /* a vector of i1, or an i1, in such lanes */
 void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t); /* vectors of integers */
 void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint32_t how);
-void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t);
+void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t, bool whole); /* by one condition, not a mask */
 void opjit_dx_narrow_logic(dx_func *f, LLVMValueRef v, LLVMOpcode op);
 void opjit_dx_narrow_load(dx_func *f, LLVMValueRef v, dx_type t);
 void opjit_dx_narrow_store(dx_func *f, LLVMValueRef v, dx_type t);

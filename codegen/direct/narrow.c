@@ -193,15 +193,28 @@ static void select_masks(dx_func *f, LLVMValueRef v, uint32_t lanes)
     opjit_dx_name(f, v, dst);
 }
 
-void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t)
+/* A condition in all bits of a vector. */
+static dx_reg condition_as_vector(dx_func *f, LLVMValueRef c, uint32_t width)
+{
+    const dx_reg one = opjit_dx_new(f, DX_VEC), all = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, DX_F_MOVQ, 16, one, 0, opjit_dx_condition_as_all(f, c));
+    opjit_dx_vector(f, DX_F_SPLATQ, width, all, 0, one);
+    return all;
+}
+
+void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t, bool whole)
 {
     LLVMValueRef x = LLVMGetOperand(v, 1), y = LLVMGetOperand(v, 2);
     const uint32_t width = dx_width(t);
     if (t.bits == 1) {
-        select_masks(f, v, t.lanes);
+        if (whole)
+            opjit_dx_refuse(f, "select of whole masks");
+        else
+            select_masks(f, v, t.lanes);
         return;
     }
-    const dx_reg mask = opjit_dx_mask_as(f, LLVMGetOperand(v, 0), t.bits);
+    LLVMValueRef c = LLVMGetOperand(v, 0);
+    const dx_reg mask = whole ? condition_as_vector(f, c, width) : opjit_dx_mask_as(f, c, t.bits);
     if (is_zero(x) || is_zero(y)) {
         const dx_reg other = opjit_dx_use(f, is_zero(y) ? x : y);
         opjit_dx_vector(f, is_zero(y) ? DX_F_PAND : DX_F_PANDN, width, opjit_dx_result(f, v), mask, other);

@@ -160,8 +160,12 @@ static dx_form_name number_form(LLVMOpcode op, dx_type from, dx_type to)
     if (op == LLVMSIToFP || op == LLVMUIToFP) {
         if (from.bits == 32)
             return to.bits == 32 ? is_signed ? DX_F_I32F32 : DX_F_U32F32 : is_signed ? DX_F_I32F64 : DX_F_U32F64;
-        return from.bits == 64 && to.bits == 64 ? is_signed ? DX_F_I64F64 : DX_F_U64F64 : DX_FORMS;
+        if (from.bits != 64)
+            return DX_FORMS;
+        return to.bits == 64 ? is_signed ? DX_F_I64F64 : DX_F_U64F64 : is_signed ? DX_F_I64F32 : DX_F_U64F32;
     }
+    if (from.bits == 32 && to.bits == 64)
+        return is_signed ? DX_F_F32I64 : DX_F_F32U64;
     if (from.bits == 32)
         return to.bits == 32 ? is_signed ? DX_F_F32I32 : DX_F_F32U32 : DX_FORMS;
     if (to.bits == 64)

@@ -186,6 +186,13 @@ static bool select_beyond(dx_func *f, LLVMValueRef v, dx_type t)
     return true;
 }
 
+dx_reg opjit_dx_condition_as_all(dx_func *f, LLVMValueRef c)
+{
+    const dx_reg bit = opjit_dx_use(f, c), all = opjit_dx_new(f, DX_INT);
+    opjit_dx_bit_as_all(f, all, bit);
+    return all;
+}
+
 static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
 {
     static const dx_form_name forms[] = { DX_F_BLENDB, DX_F_BLENDW, DX_F_BLENDD, DX_F_BLENDQ };
@@ -195,17 +202,16 @@ static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
         return;
     }
     LLVMValueRef c = LLVMGetOperand(v, 0);
-    if (t.lanes && !opjit_dx_type(f, LLVMTypeOf(c)).lanes) {
-        opjit_dx_refuse(f, "select of whole vectors");
-        return;
-    }
-    if (select_beyond(f, v, t))
+    const bool whole = t.lanes && !opjit_dx_type(f, LLVMTypeOf(c)).lanes;
+    if (!whole && select_beyond(f, v, t))
         return;
     if (!f->wide) {
-        opjit_dx_narrow_select(f, v, t);
+        opjit_dx_narrow_select(f, v, t, whole);
         return;
     }
-    const dx_reg mask = opjit_dx_mask(f, c);
+    const dx_reg mask = whole ? opjit_dx_new(f, DX_MASK) : opjit_dx_mask(f, c);
+    if (whole)
+        opjit_dx_vector(f, DX_F_KMOVQ, 16, mask, 0, opjit_dx_condition_as_all(f, c));
     const dx_reg yes = opjit_dx_use(f, LLVMGetOperand(v, 1)), no = opjit_dx_use(f, LLVMGetOperand(v, 2));
     opjit_dx_vector(f, forms[size], dx_width(t), opjit_dx_result(f, v), no, yes)->mask = mask;
 }

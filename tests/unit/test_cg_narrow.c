@@ -192,6 +192,21 @@ START_TEST(choices)
 }
 END_TEST
 
+/* One condition chooses all lanes. */
+START_TEST(whole_choices)
+{
+    static const char *const operands[][2] = { { "%x", "%y" }, { "%x", ZERO }, { ZERO, "%y" } };
+    const char *const type = vectors[_i].type;
+    for (int o = 0; o < 3 && vectors[_i].bits * vectors[_i].lanes >= 128; o++) {
+        begin(type, "i32");
+        add("  %%k = icmp slt i32 %%m, %%n\n  %%r = select i1 %%k, %s %s, %s %s\n", type, operands[o][0], type,
+            operands[o][1]);
+        end(type, "%r", "");
+        compare();
+    }
+}
+END_TEST
+
 /* Two masks of different types, a constant one, lanes of one, and its bits as a number and back. */
 START_TEST(logic)
 {
@@ -447,6 +462,35 @@ START_TEST(many)
 }
 END_TEST
 
+/* The same, and conversions that AVX2 has not, with AVX-512's vectors. */
+START_TEST(wide_numbers)
+{
+    static const struct {
+        const char *from, *to, *line;
+    } rows[] = {
+        { "<16 x float>", "<16 x float>", "select i1 %k, <16 x float> %x, <16 x float> %y" },
+        { "<8 x i64>", "<8 x i64>", "select i1 %k, <8 x i64> %x, <8 x i64> zeroinitializer" },
+        { "<64 x i8>", "<64 x i8>", "select i1 %k, <64 x i8> %x, <64 x i8> %y" },
+        { "<4 x i16>", "<4 x i16>", "select i1 %k, <4 x i16> %x, <4 x i16> %y" },
+        { "<8 x float>", "<8 x i64>", "fptosi <8 x float> %x to <8 x i64>" },
+        { "<4 x float>", "<4 x i64>", "fptosi <4 x float> %x to <4 x i64>" },
+        { "<8 x float>", "<8 x i64>", "fptoui <8 x float> %x to <8 x i64>" },
+        { "<8 x i64>", "<8 x float>", "sitofp <8 x i64> %x to <8 x float>" },
+        { "<4 x i64>", "<4 x float>", "sitofp <4 x i64> %x to <4 x float>" },
+        { "<8 x i64>", "<8 x float>", "uitofp <8 x i64> %x to <8 x float>" },
+    };
+    const rt_target narrow = target;
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v4", &target, NULL), OPJIT_OK);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows && opjit_rt_target_runs_here(&target, NULL) == OPJIT_OK; k++) {
+        begin(rows[k].from, "i32");
+        add("  %%k = icmp slt i32 %%m, %%n\n  %%r = %s\n", rows[k].line);
+        end(rows[k].to, "%r", "");
+        compare();
+    }
+    target = narrow;
+}
+END_TEST
+
 /* Vectors that are wider than AVX2's are refused, whatever the target's width is. */
 START_TEST(wide)
 {
@@ -482,6 +526,7 @@ int main(void)
     TCase *tcase = tcase_create("functions");
     tcase_add_loop_test(tcase, comparisons, 0, VECTORS);
     tcase_add_loop_test(tcase, choices, 0, VECTORS);
+    tcase_add_loop_test(tcase, whole_choices, 0, VECTORS);
     tcase_add_loop_test(tcase, logic, 0, VECTORS);
     tcase_add_test(tcase, spread);
     tcase_add_test(tcase, memory);
@@ -490,6 +535,7 @@ int main(void)
     tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, quotients);
     tcase_add_test(tcase, many);
+    tcase_add_test(tcase, wide_numbers);
     tcase_add_test(tcase, wide);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
