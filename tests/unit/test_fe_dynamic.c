@@ -369,11 +369,14 @@ static void count_release(void *user, void *block, size_t size)
     free(block);
 }
 
+static const subject decoders[] = { { "decoder", decode, 1, 4096, 512 },
+                                    { "decoder with a past", decode_past, 1, 1000, 256 } };
+
 /* Keys of one more token at each call: one compile, and no call takes memory. */
 START_TEST(decoder_loop)
 {
     enum { LENGTHS = 1000 };
-    const subject s = { "decoder", decode, 1, 4096, 512 };
+    const subject s = decoders[_i];
     const opjit_allocator allocator = { NULL, count_allocation, count_release };
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
@@ -528,7 +531,7 @@ int main(void)
     tcase_add_loop_test(tcase, sizes, 0, sizeof subjects / sizeof subjects[0]);
     tcase_add_loop_test(tcase, sizes_in_ranges, 0, sizeof of_ranges / sizeof of_ranges[0]);
     tcase_add_test(tcase, images_with_ranges);
-    tcase_add_test(tcase, decoder_loop);
+    tcase_add_loop_test(tcase, decoder_loop, 0, sizeof decoders / sizeof *decoders);
     tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
