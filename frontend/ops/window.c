@@ -176,13 +176,20 @@ ir_ref opjit_fe_window_inside(ir_func *f, const fe_window *w, const fe_tensor *i
     return count;
 }
 
-/* Along dimension d: how many windows may hold a pixel.  With dilations, as many as taps: others lie between them. */
+/* Whether the windows that may hold a pixel along dimension d are counted by taps: with dilations others lie between
+ * them, and of windows at every place each tap is one's, whose place no bound then hides. */
+static bool goes_by_taps(const fe_window *w, uint32_t d, uint64_t along)
+{
+    return window_dilation(w, d) != 1 || (w->strides[d] == 1 && w->sizes[d] <= along);
+}
+
+/* Along dimension d: how many windows may hold a pixel. */
 static uint64_t holders_along(const fe_window *w, uint32_t d, const fe_tensor *pooled)
 {
     const uint64_t along = pooled->sizes[WINDOW_FIRST + d];
     const uint64_t near = (w->sizes[d] - 1) / w->strides[d] + 1;
 
-    return window_dilation(w, d) != 1 ? w->sizes[d] : near < along ? near : along;
+    return goes_by_taps(w, d, along) ? w->sizes[d] : near < along ? near : along;
 }
 
 uint64_t opjit_fe_window_holders(const fe_window *w, const fe_tensor *pooled)
@@ -203,7 +210,7 @@ static ir_ref holder_along(ir_func *f, const fe_window *w, uint32_t d, uint64_t 
     const ir_ref stride = opjit_ir_index(f, w->strides[d]);
     const int64_t dilation = window_dilation(w, d), size = w->sizes[d];
 
-    if (dilation != 1) {
+    if (goes_by_taps(w, d, along)) {
         *tap = ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, size - 1), j);
         x = ir_expr2(f, IR_ISUB, IR_INDEX, x, moves_mul(f, *tap, dilation));
         const ir_ref whole =

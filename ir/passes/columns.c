@@ -22,6 +22,7 @@ enum {
     STREAM_MOST = 4096,         /* and shorter than this (bytes) */
     AT_ONCE = 4,                /* steps of a column between a load and a store of its result */
     MOST_STRIDE = 4,
+    DEPTH = 6, /* of an index that is looked at */
 };
 
 typedef struct column_stage {
@@ -44,16 +45,6 @@ typedef struct column_stage {
 
 /* --- decide ------------------------------------------------------------------------------------------------------- */
 
-/* What an index is within bounds that are numbers: those of a tensor, where what is outside is not chosen. */
-static ir_ref without_bounds(const ir_func *f, ir_ref index)
-{
-    const ir_node *n = ir_at(f, index);
-    bool numbers = n->op == IR_IMIN || n->op == IR_IMAX || n->op == IR_CLAMP;
-    for (uint32_t i = 1; i < n->count && numbers; i++)
-        numbers = ir_is_index_const(f, ir_operand(f, index, i));
-    return numbers ? without_bounds(f, ir_operand(f, index, 0)) : index;
-}
-
 /* Whether index d of the load moves with the column and with what is reduced. */
 static bool slides(const column_stage *s, ir_ref load, uint32_t d)
 {
@@ -74,7 +65,7 @@ static int64_t step_of(column_stage *s, ir_ref load)
         if (!opjit_ir_uses(f, index, var))
             continue; /* whatever it is, a place from data, too */
         if (slides(s, load, d))
-            index = without_bounds(f, index);
+            index = opjit_ir_without_bounds(f, index, DEPTH);
         if (!opjit_ir_factor(f, index, var, &factor) || !checked_muli(factor, (int64_t)t->strides[d], &part) ||
             !checked_addi(all, part, &all))
             return -1;

@@ -33,6 +33,9 @@ static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to)
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
 /* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
+/* What an index is without bounds that are numbers: those of a tensor, where what is outside is not chosen; also in the
+ * terms of sums, as where one dimension has the positions of several, as deep as that. */
+ir_ref opjit_ir_without_bounds(ir_func *f, ir_ref index, uint32_t depth);
 /* Rebuilds the operands of every statement in the list and below, in place, under the map. */
 void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
 

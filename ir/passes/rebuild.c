@@ -302,3 +302,18 @@ ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr)
     opjit_ir_block_add(f, list, let);
     return opjit_ir_get(f, let);
 }
+
+ir_ref opjit_ir_without_bounds(ir_func *f, ir_ref index, uint32_t depth)
+{
+    const ir_node n = *ir_at(f, index);
+    bool numbers = n.op == IR_IMIN || n.op == IR_IMAX || n.op == IR_CLAMP;
+    for (uint32_t i = 1; i < n.count && numbers; i++)
+        numbers = ir_is_index_const(f, ir_operand(f, index, i));
+    if (depth == 0 || (!numbers && n.op != IR_IADD && n.op != IR_ISUB && n.op != IR_IMUL))
+        return index;
+    const ir_ref first = opjit_ir_without_bounds(f, ir_operand(f, index, 0), depth - 1);
+    if (numbers)
+        return first;
+    return ir_make2(f, (ir_op)n.op, IR_INDEX, first,
+                    opjit_ir_without_bounds(f, ir_operand(f, index, 1), depth - 1));
+}
