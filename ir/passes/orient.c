@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orient.c - takes transpositions out of chains of definitions: where all that a definition reads of others lies with
  * its coordinates in another order, and the last one is another, the definition takes that order, and its readers
- * change their coordinates.  It begins at reductions, whose order stays.  So what follows a convolution is computed
- * where that stores its sums, and a chain that transposes forth and back has one order.  A step of place, for
- * CPUs. */
+ * change their coordinates.  It begins at reductions, whose order stays, except that of one lane, as a pool is, which
+ * takes the order that has neighbours in memory last.  So what follows a convolution is computed where that stores its
+ * sums, and a chain that transposes forth and back has one order.  A step of place, for CPUs. */
 #include "ir/passes/pass.h"
 
-enum { RANK = 8, LEAST_RANK = 3 };
+enum { RANK = 8, LEAST_LINE = 8 };
 
 typedef struct order {
     uint32_t dimension[RANK]; /* of the definition, by that of what it reads */
@@ -135,12 +135,56 @@ static ir_ref make_oriented(orienter *o, ir_ref statement, const order *x)
     opjit_ir_dense_strides(&t);
     o->oriented[own] = opjit_ir_tensor(f, &t);
     o->orders[own] = *x;
-    const ir_ref made = opjit_ir_def(f, o->oriented[own]);
+    const ir_node n = *ir_at(f, statement);
+    const ir_ref made = n.kind == 0 ? opjit_ir_def(f, o->oriented[own])
+                                    : opjit_ir_reduce(f, o->oriented[own], (ir_kind)n.kind, (uint32_t)n.imm, 1);
+    if (n.kind != 0 && !f->failed) {
+        f->operands[ir_at(f, made)->first + ir_at(f, made)->count - 1] = ir_operand(f, statement, n.count - 1);
+        f->nodes[made].block = n.block;
+        f->nodes[made].type = n.type;
+        ir_map_set(f, &o->map, opjit_ir_reduced(f, statement), opjit_ir_reduced(f, made));
+    }
     for (uint32_t d = 0; d < t.rank; d++)
         ir_map_set(f, &o->map, opjit_ir_coordinate(f, statement, x->dimension[d]), opjit_ir_coordinate(f, made, d));
     opjit_ir_set_value(f, made, ir_operand(f, statement, 0));
     ir_took(f, IR_STEP_ORIENT);
     return made;
+}
+
+/* Whether a reduction of one lane, as a pool is, reads neighbours where a coordinate moves that is not its last one, as
+ * channels that come last in memory; and its order with that coordinate last. */
+static bool reads_across(orienter *o, ir_ref statement, const ir_reach *seen, order *out)
+{
+    ir_func *f = o->f;
+    const ir_node *n = ir_at(f, statement);
+    const ir_tensor *own = &f->tensors[n->ref];
+    const uint32_t last = ir_rank_in_use(own);
+    uint32_t beside = own->rank, loads = 0;
+    if (n->op != IR_DEF || n->kind == 0 || n->imm != 1 || n->kind == IR_DOT || ir_is_of_recurrence(own) || last < 2 ||
+        opjit_ir_is_counted(f, statement) || opjit_ir_scanned(f, statement) >= 0)
+        return false;
+    for (uint32_t k = 0; k < seen->count; k++) {
+        const ir_ref load = seen->nodes[k];
+        const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+        if (ir_at(f, load)->op != IR_LOAD)
+            continue;
+        loads++;
+        for (uint32_t d = 0; d < t->rank; d++) {
+            const int32_t c = coordinate_in(f, statement, ir_operand(f, load, d));
+            if (c == (int32_t)last - 1 && t->strides[d] == 1)
+                return false;
+            const bool plain = c >= 0 && ir_operand(f, load, d) == opjit_ir_coordinate(f, statement, (uint32_t)c);
+            if (plain && t->strides[d] == 1)
+                beside = (uint32_t)c;
+        }
+    }
+    if (loads != 1 || beside == own->rank || own->sizes[beside] < LEAST_LINE)
+        return false;
+    for (uint32_t d = 0, i = 0; d < own->rank; d++)
+        if (d != beside)
+            out->dimension[i++] = d;
+    out->dimension[own->rank - 1] = beside;
+    return true;
 }
 
 /* Loads in the statement of definitions that have taken another order, and, where it has itself, of views of others. */
@@ -194,12 +238,14 @@ static ir_ref orient(orienter *o, ir_ref statement)
     const uint32_t own = ir_at(f, statement)->ref;
     const ir_reach seen = opjit_ir_reach_one(f, statement);
     ir_ref made = statement;
-    order x;
+    order x = { 0 };
     if (is_elementwise(f, statement)) {
         if (choose_order(o, statement, &seen, &x) && !o->divided[own] && moves_last(&f->tensors[own], &x))
             made = make_oriented(o, statement, &x);
     } else if (ir_is_definition(f, statement)) {
         o->anchored[own] = true;
+        if (!o->divided[own] && reads_across(o, statement, &seen, &x))
+            made = make_oriented(o, statement, &x);
     }
     map_loads(o, &seen, made != statement);
     return made;
