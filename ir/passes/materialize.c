@@ -393,7 +393,8 @@ static void give_memory(placer *p, const item *x)
     if (x->temp) {
         t->role = IR_TEMP;
         t->align = 64; /* as layout makes it */
-        if (x->is_stepped && !x->is_viewed)
+        const bool is_side = x->is_copy && !p->env->general && ir_at(p->f, x->statement)->ref >= p->first_side;
+        if ((x->is_stepped || is_side) && !x->is_viewed)
             set_apart(t);
     }
 }

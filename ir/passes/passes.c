@@ -64,6 +64,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
         *out_end = opjit_ir_group_short(p, first, true, stages);
     if (*out_end == first && reduces && !dots)
         *out_end = opjit_ir_group_tiles(p, first, stages);
+    if (*out_end == first && reduces && ir_kind_is_arg((ir_kind)ir_at(p->f, p->items[first].statement)->kind))
+        *out_end = opjit_ir_group_columns(p, first, stages); /* rather than one place after the other */
     if (*out_end == first)
         *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)
@@ -100,6 +102,9 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         opjit_ir_channels(f);
     if (!p.threads && !f->failed)
         opjit_ir_line_up(f);
+    p.first_side = f->tensor_count;
+    if (!p.threads && env->target != NULL && !f->failed)
+        opjit_ir_side_by_side(f, env->target);
     p.copies_end = f->tensor_count;
     if (!f->failed)
         opjit_ir_cut_reductions(f);

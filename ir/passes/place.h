@@ -39,7 +39,7 @@ typedef struct item {
     bool joins;          /* it chooses between loads by a coordinate other than the last one */
     bool is_joined;      /* such an item reads it: it would be computed for the elements of others, too */
     bool is_across;      /* a site is */
-    bool is_copy;        /* line_up has made it */
+    bool is_copy;        /* line_up or side_by_side has made it */
     bool looks_up;       /* it is a load at the place that a byte says */
     bool looked_up;      /* such an item reads it: the byte, or the table */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
@@ -62,7 +62,8 @@ typedef struct placer {
     uint32_t roots;
     recurrence *recurrences;
     const ir_pass_env *env;
-    uint32_t first_copy, copies_end; /* tensors that line_up has made, which have memory and stages of their own */
+    uint32_t first_copy, copies_end; /* tensors that line_up has made, which have memory and stages of their own; */
+    uint32_t first_side;             /* from here on side_by_side has */
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 

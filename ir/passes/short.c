@@ -8,10 +8,25 @@
 #include <string.h>
 
 enum {
-    MOST_STEPS = 8,
+    MOST_STEPS = 8,   /* where results that are neighbours read them: as many as lanes, each with one value */
     MOST_WORK = 200,  /* operations of the expression */
     LEAST_COUNT = 32, /* results: fewer are no vectors */
 };
+
+/* Whether all that it reads of memory moves by 0 or 1 element from result to result. */
+static bool reads_neighbours(ir_func *f, ir_ref statement)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
+    const uint32_t last = ir_rank_in_use(t);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, statement, 0));
+    int64_t step = 0;
+    for (uint32_t i = 0; i < seen.count; i++)
+        if (ir_at(f, seen.nodes[i])->op == IR_LOAD &&
+            (last == 0 || !opjit_ir_step(f, seen.nodes[i], opjit_ir_coordinate(f, statement, last - 1), &step) ||
+             step < 0 || step > 1))
+            return false;
+    return seen.nodes != NULL;
+}
 
 static bool is_short(const placer *p, uint32_t number)
 {
@@ -26,7 +41,8 @@ static bool is_short(const placer *p, uint32_t number)
     for (uint32_t d = 0; d < t->rank; d++)
         count *= t->sizes[d];
     const int64_t steps = ir_index_value(f, ir_operand(f, x->statement, n->count - 1));
-    return count >= LEAST_COUNT && steps >= 2 && steps <= MOST_STEPS && steps <= (int64_t)n->block &&
+    return count >= LEAST_COUNT && steps >= 2 && steps <= IR_REDUCE_LANES &&
+           (steps <= MOST_STEPS || reads_neighbours(p->f, x->statement)) && steps <= (int64_t)n->block &&
            (x->weight + 1) * (uint64_t)steps <= MOST_WORK;
 }
 
@@ -39,7 +55,7 @@ static ir_ref reduce(placer *p, inliner *in, ir_ref statement, const ir_ref *at,
     const ir_type type = (ir_type)n.type;
     const uint32_t rank = f->tensors[n.ref].rank;
     const int64_t steps = ir_index_value(f, ir_operand(f, statement, n.count - 1));
-    ir_ref part[MOST_STEPS] = { 0 }, with[PASS_OPERANDS];
+    ir_ref part[IR_REDUCE_LANES] = { 0 }, with[PASS_OPERANDS];
     memcpy(with, at, rank * sizeof *with);
     for (int64_t k = 0; k < steps; k++) {
         with[rank] = opjit_ir_index(f, k);
