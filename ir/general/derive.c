@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { DEEPEST = 32, MOST_POWER = 4 };
+enum { DEEPEST = 32, MOST_VISITS = 1024, MOST_POWER = 4 };
 
 static bool has_powers(const uint8_t *powers)
 {
@@ -83,13 +83,14 @@ static bool divide(const opjit_size_form *a, int64_t by, opjit_size_form *out)
     return by >= 1 && a->times == 1 && !is_scaled(a) && checked_muli(a->divisor, by, &out->divisor);
 }
 
-static bool derive(const ir_func *f, ir_ref r, uint32_t depth, opjit_size_form *out)
+/* visits: of operands; a shared one is visited by each of its readers, so their number has a limit. */
+static bool derive(const ir_func *f, ir_ref r, uint32_t depth, uint32_t *visits, opjit_size_form *out)
 {
     const ir_node *n = ir_at(f, r);
     opjit_size_form a, b;
 
     *out = (opjit_size_form){ .divisor = 1, .times = 1 };
-    if (n->type != IR_INDEX || depth == DEEPEST)
+    if (n->type != IR_INDEX || depth == DEEPEST || ++*visits > MOST_VISITS)
         return false;
     if (n->op == IR_CONST) {
         out->constant = (int64_t)n->imm;
@@ -102,8 +103,8 @@ static bool derive(const ir_func *f, ir_ref r, uint32_t depth, opjit_size_form *
         out->factors[0] = out->powers[0][d] = 1;
         return true;
     }
-    if (n->count != 2 || !derive(f, ir_operand(f, r, 0), depth + 1, &a) ||
-        !derive(f, ir_operand(f, r, 1), depth + 1, &b))
+    if (n->count != 2 || !derive(f, ir_operand(f, r, 0), depth + 1, visits, &a) ||
+        !derive(f, ir_operand(f, r, 1), depth + 1, visits, &b))
         return false;
     const bool by_constant = is_sum(&b) && b.factors[0] == 0;
     switch (n->op) {
@@ -117,5 +118,6 @@ static bool derive(const ir_func *f, ir_ref r, uint32_t depth, opjit_size_form *
 
 bool opjit_ir_form_derive(const ir_func *f, ir_ref r, opjit_size_form *out)
 {
-    return derive(f, r, 0, out);
+    uint32_t visits = 0;
+    return derive(f, r, 0, &visits, out);
 }

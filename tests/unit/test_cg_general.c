@@ -327,6 +327,28 @@ START_TEST(forms_of_expressions)
 }
 END_TEST
 
+/* Sums of shared sums, which stand for 2^i operands: few are derived, many are refused before all have been visited. */
+START_TEST(forms_of_shared_expressions)
+{
+    opjit_error error = { 0 };
+    opjit_size_form found;
+    ir_func f;
+
+    ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "k", &error) == OPJIT_OK);
+    f.first_dim = opjit_ir_param_add(&f, IR_INDEX, 1, 500, "n");
+    ir_ref sum = opjit_ir_param(&f, f.first_dim);
+    for (uint32_t i = 1; i <= 30; i++) {
+        sum = ir_expr2(&f, IR_IADD, IR_INDEX, sum, sum);
+        if (i == 8) {
+            ck_assert(opjit_ir_form_derive(&f, sum, &found));
+            ck_assert_int_eq(found.factors[0], 256);
+        }
+    }
+    ck_assert(!opjit_ir_form_derive(&f, sum, &found));
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cg.general");
@@ -334,6 +356,7 @@ int main(void)
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, sizes, 0, sizeof rows / sizeof rows[0]);
     tcase_add_test(tcase, forms_of_expressions);
+    tcase_add_test(tcase, forms_of_shared_expressions);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
