@@ -43,20 +43,41 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
 
 /* --- places from data --------------------------------------------------------------------------------------------- */
 
-/* Whether statements from the first one on may store to memory of the tensor. */
-static bool may_store(const ir_func *f, ir_ref first, uint32_t tensor)
+/* What the statements of a loop store to: roots, the inputs that these are aliases of, and the slots of inputs whose
+ * memory they may have. */
+typedef struct stored_memory {
+    ir_table tensors;
+    uint32_t slots;
+} stored_memory;
+
+static void find_stored(ir_func *f, ir_ref first, stored_memory *out)
 {
-    bool may = false;
-    for (ir_ref s = first; s != 0 && !may; s = ir_at(f, s)->next)
-        may = ir_at(f, s)->op == IR_STORE ? opjit_ir_root(f, ir_at(f, s)->ref) == tensor ||
-                                                opjit_ir_shares(f, opjit_ir_root(f, ir_at(f, s)->ref), tensor)
-                                          : may_store(f, ir_at(f, s)->body, tensor);
-    return may;
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_STORE) {
+            find_stored(f, ir_at(f, s)->body, out); /* as deep as loops nest: rule V16 */
+            continue;
+        }
+        const uint32_t root = opjit_ir_root(f, ir_at(f, s)->ref);
+        opjit_ir_table_set(f, &out->tensors, root, 1);
+        if (f->tensors[root].role != IR_OUT)
+            continue;
+        if (f->tensors[root].alias != 0)
+            opjit_ir_table_set(f, &out->tensors, f->tensors[root].alias, 1);
+        out->slots |= f->tensors[root].shared;
+    }
+}
+
+static bool may_be_stored(const ir_func *f, const stored_memory *stored, uint32_t root)
+{
+    const ir_tensor *t = &f->tensors[root];
+    return opjit_ir_table_get(&stored->tensors, root) != 0 ||
+           (t->role == IR_IN && t->slot < 32 && (stored->slots >> t->slot & 1) != 0);
 }
 
 /* Whether the load is of the same element in every iteration, as `fixed` says of its indices, which it may read where
  * the loop would not, and which no store of the loop changes. */
-static bool is_fixed(const ir_func *f, const bool *fixed, const uint32_t *places, ir_ref loop, ir_ref load)
+static bool is_fixed(const ir_func *f, const bool *fixed, const uint32_t *places, const stored_memory *stored,
+                     ir_ref load)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     const uint32_t root = opjit_ir_root(f, ir_at(f, load)->ref);
@@ -65,7 +86,7 @@ static bool is_fixed(const ir_func *f, const bool *fixed, const uint32_t *places
         if (t->strides[d] != 0 && !fixed[places[ir_operand(f, load, d)]])
             return false;
     return (role == IR_IN || role == IR_CONSTANT || role == IR_TEMP) && opjit_ir_in_bounds(f, load) &&
-           !may_store(f, ir_at(f, loop)->body, root);
+           !may_be_stored(f, stored, root);
 }
 
 /* The load under the map, without the coordinates that move nothing. */
@@ -83,11 +104,12 @@ static ir_ref fixed_load(ir_func *f, ir_map *map, ir_ref load)
 typedef struct fixed_body {
     bool *fixed;  /* by position in seen: the same, though it may load memory */
     bool *placed; /* of these: it moves out with what it loads */
+    stored_memory stored;
     ir_map moved; /* loads, without the coordinates that move nothing; lets that move out, and reads of them */
 } fixed_body;
 
 /* Marks what no iteration changes, lets: also of lets in the loop; returns whether a place is computed out of it. */
-static bool mark_fixed(ir_func *f, const loop_body *b, ir_ref loop, const uint32_t *places, bool lets, fixed_body *x)
+static bool mark_fixed(ir_func *f, const loop_body *b, const uint32_t *places, bool lets, fixed_body *x)
 {
     bool computes = false;
     for (uint32_t k = 0; k < b->seen.count && !f->failed; k++) { /* operands are older than the node */
@@ -98,7 +120,7 @@ static bool mark_fixed(ir_func *f, const loop_body *b, ir_ref loop, const uint32
             opjit_ir_reach_place(&b->seen, n.ref) != UINT32_MAX)
             x->fixed[k] = x->fixed[places[n.ref]];
         if (n.op == IR_LOAD) {
-            x->fixed[k] = is_fixed(f, x->fixed, places, loop, r);
+            x->fixed[k] = is_fixed(f, x->fixed, places, &x->stored, r);
             continue;
         }
         for (uint32_t i = 0; i < n.count; i++)
@@ -118,12 +140,13 @@ static bool find_places(ir_func *f, loop_body *b, ir_ref loop, fixed_body *x)
     if (!any)
         return false;
     const uint32_t *places = opjit_ir_reach_places(f, &b->seen);
+    find_stored(f, ir_at(f, loop)->body, &x->stored);
     x->fixed = ARENA_ARRAY(&f->scratch, bool, b->seen.count);
     x->placed = ARENA_ARRAY(&f->scratch, bool, b->seen.count);
     f->failed = f->failed || x->fixed == NULL || x->placed == NULL;
-    const bool computes = !f->failed && mark_fixed(f, b, loop, places, true, x);
+    const bool computes = !f->failed && mark_fixed(f, b, places, true, x);
     if (!f->failed && !computes)
-        mark_fixed(f, b, loop, places, false, x);
+        mark_fixed(f, b, places, false, x);
     for (uint32_t k = 0; k < b->seen.count && !f->failed; k++) {
         const ir_ref r = b->seen.nodes[k];
         const ir_node n = *ir_at(f, r);
