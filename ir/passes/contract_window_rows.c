@@ -17,6 +17,7 @@ enum {
     TILE_VECTORS = 2,
     MOST_TRIED = 32, /* numbers of lines of a block */
     LANES = 16,      /* positions that are transposed at a time */
+    CHOSEN = 2,      /* so much longer steps take that choose whether they take part */
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -89,7 +90,7 @@ static double cost_by_rows(const window *w)
     const double copied = (double)w->slots * plane * COPIED;
     const double beside = w->bare || w->slots == 1 || w->may_skip ? 0 : tiles * taps * SIDE_BY_SIDE;
     const double transposed = positions * (double)rows->block * TRANSPOSED * taps / (double)w->c.length;
-    const double steps = positions * (double)rows->block * taps * (w->skips ? w->steps : 1);
+    const double steps = positions * (double)rows->block * taps * (w->skips || w->parted ? w->steps : 1);
     return (double)(w->blocks * rows->blocks) * (steps + copied + beside + transposed);
 }
 
@@ -164,22 +165,24 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     contraction *c = &w->c;
     ir_func *f = c->f;
     const place_rows_of *r = c->r;
-    const uint64_t bytes = (uint64_t)(w->group * c->length) * opjit_ir_type_size((ir_type)c->def.type);
+    window other = *w;
+    const uint64_t matrices = w->pool ? 1 : (uint64_t)opjit_ir_window_matrices(w);
+    const uint64_t bytes = matrices * (uint64_t)(w->group * c->length) * opjit_ir_type_size((ir_type)c->def.type);
     const uint64_t from = w->pool ? 0 : opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
-    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 ||
+    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->bytes > 0 ||
         !ir_is_float((ir_type)c->def.type) || r->is_step || w->digits[0].axis >= 0 || w->pitch > INT32_MAX ||
-        !is_of_rows(w) || (c->length > w->most && w->most != c->def.block))
+        (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
                       : !r->once || r->general || w->group < LEAST_ROWS || from == 0 || !opjit_ir_may_keep(bytes, from))
         return false;
-    window other = *w;
+    const bool parts = w->values[WINDOW_CONDITION] != 0;
     other.by_rows = true;
-    if (!set_whole(&other))
+    if (!(parts ? opjit_ir_window_find_phases(&other) : is_of_rows(w)) || !set_whole(&other))
         return false;
     window some = other;
     choose_sizes(&other, given, lanes, target);
-    if (opjit_ir_window_may_skip(&some)) {
+    if (!parts && opjit_ir_window_may_skip(&some)) {
         choose_sizes(&some, given, lanes, target);
         if (opjit_ir_window_find_skips(&some) && scratch_bytes(&some) <= MOST_BYTES &&
             cost_of_threads(&some) < cost_of_threads(&other))
@@ -187,7 +190,7 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     }
     if (scratch_bytes(&other) > MOST_BYTES ||
         (given == NULL && !w->gathers &&
-         cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w))))
+         cost_of_threads(&other) >= opjit_ir_window_for_threads(w, opjit_ir_window_cost(w)) * (parts ? CHOSEN : 1)))
         return false;
     *w = other;
     return true;
@@ -232,8 +235,10 @@ void opjit_ir_window_rows_share(window *w, block *stages)
     columns->packed = columns->shared = true;
     o->side[CONTRACT_ROWS] = (contract_side){ .dimension = -1, .factor = w->factor, .size = 1, .tile = 1, .block = 1 };
     o->in.private_views = true;
+    const ir_ref pair = opjit_ir_window_bare_factors(w);
     columns->apart = lies_apart(o);
     opjit_ir_contract_share_columns(o, stages);
+    opjit_ir_window_own_factors(w, pair);
     opjit_ir_window_share_least(w, stages);
 }
 
@@ -241,7 +246,8 @@ ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane)
 {
     contraction *o = &w->other;
     const ir_ref tile = opjit_ir_index(w->c.f, w->c.side[CONTRACT_ROWS].tile);
-    o->matrix = opjit_ir_index(w->c.f, 0);
+    if (!w->parted)
+        o->matrix = opjit_ir_index(w->c.f, 0);
     o->q = w->number != 0 ? w->number : opjit_ir_index(w->c.f, 0);
     o->side[CONTRACT_COLUMNS].first_tile = ir_make2(w->c.f, IR_IDIV, IR_INDEX, w->first_row, tile);
     return opjit_ir_contract_copied(o, ir_make2(w->c.f, IR_IDIV, IR_INDEX, i, tile), k, lane);

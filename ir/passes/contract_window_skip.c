@@ -96,7 +96,7 @@ static int64_t piece_end(const window *w, int64_t n)
     return end < w->axis[1].size ? end : w->axis[1].size;
 }
 
-static bool add_form(window *w, int64_t lines, int64_t taps)
+bool opjit_ir_window_add_form(window *w, int64_t lines, int64_t taps)
 {
     for (uint32_t v = 0; v < w->forms; v++)
         if (w->form[v][0] == lines && w->form[v][1] == taps)
@@ -113,7 +113,7 @@ static double find_forms(window *w)
 {
     double lines = 0, taps = 0;
     w->forms = 0;
-    (void)add_form(w, w->axis[0].taps, w->axis[1].taps);
+    (void)opjit_ir_window_add_form(w, w->axis[0].taps, w->axis[1].taps);
     for (int64_t n = 0; n < w->pieces; n++) {
         int64_t lo, hi, line_lo, line_hi;
         taps_of(w, 1, n * w->c.side[CONTRACT_COLUMNS].tile, piece_end(w, n) - 1, &lo, &hi);
@@ -121,7 +121,7 @@ static double find_forms(window *w)
         for (int64_t y = 0; y < w->axis[0].size; y++) {
             taps_of(w, 0, y, y, &line_lo, &line_hi);
             lines += n == 0 ? (double)(line_hi - line_lo) : 0;
-            if (!add_form(w, line_hi - line_lo, hi - lo))
+            if (!opjit_ir_window_add_form(w, line_hi - line_lo, hi - lo))
                 return 1;
         }
     }
@@ -184,7 +184,7 @@ void opjit_ir_window_share_least(window *w, block *stages)
     const number_form form = form_of(w);
     const uint32_t of = w->other.side[CONTRACT_COLUMNS].scratch;
     ir_tensor t = { .role = IR_TEMP, .type = form.bits, .rank = 1, .sizes = { 1 }, .strides = { 0 }, .align = 64 };
-    if (!w->skips || f->failed || !opjit_ir_span_bytes(&t, &t.bytes))
+    if ((!w->skips && !w->parted) || f->failed || !opjit_ir_span_bytes(&t, &t.bytes))
         return;
     const ir_tensor from = f->tensors[of];
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 1), 1);
@@ -274,6 +274,22 @@ void opjit_ir_window_copy_inside(window *w, block *list)
     at[2] = contract_plus(&w->c, begin, contract_plus(&w->c, x, left));
     const ir_ref size = size_of(w, &form, opjit_ir_load(f, w->copy, at));
     opjit_ir_block_add(f, &of_x, opjit_ir_upd(f, acc, or_none(w, &form, size), 0));
+    w->all_steps = opjit_ir_block_let(f, list, needs_all(w, &form, opjit_ir_get(f, acc)));
+}
+
+void opjit_ir_window_look_at_copy(window *w, block *list)
+{
+    ir_func *f = w->c.f;
+    const number_form form = form_of(w);
+    const ir_ref acc = opjit_ir_acc(f, form.bits, IR_KMIN, LANES);
+    block of_c, of_s, of_e;
+    ir_ref at[3];
+    opjit_ir_block_add(f, list, acc);
+    at[0] = contract_loop(&w->c, list, w->here_channels, &of_c);
+    at[1] = contract_loop(&w->c, &of_c, opjit_ir_index(f, w->slots), &of_s);
+    at[2] = contract_loop(&w->c, &of_s, opjit_ir_index(f, w->plane), &of_e);
+    const ir_ref size = size_of(w, &form, opjit_ir_load(f, w->copy, at));
+    opjit_ir_block_add(f, &of_e, opjit_ir_upd(f, acc, or_none(w, &form, size), 0));
     w->all_steps = opjit_ir_block_let(f, list, needs_all(w, &form, opjit_ir_get(f, acc)));
 }
 

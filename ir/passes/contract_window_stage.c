@@ -39,7 +39,7 @@ static void declare_scratch(window *w)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
-    if (w->values[WINDOW_CONDITION] != 0) {
+    if (w->values[WINDOW_CONDITION] != 0 && !w->parted) {
         const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
         w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
         w->part = scratch_of_bytes(w, k, columns->tile);
@@ -59,7 +59,7 @@ static void declare_scratch(window *w)
 static bool reads_in_place(const window *w)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    return !w->bare && !w->alone && !w->gathers && w->bytes == 0 && w->values[WINDOW_CONDITION] == 0 &&
+    return !w->bare && !w->alone && !w->gathers && w->bytes == 0 && (w->values[WINDOW_CONDITION] == 0 || w->parted) &&
            (w->slots == 1 || w->skips) && w->digits[0].axis < 0 && w->depth <= MOST_TAPS &&
            (w->by_rows || rows->block <= FEW_TILES * rows->tile);
 }
@@ -82,11 +82,10 @@ static void over_tile(window *w, block *list, ir_ref *at, ir_ref *of, block *out
 
 /* The held loop: over k, or over channels, with loops over their taps in it.  *k: of the block; from: the place in the
  * copy. */
-static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir_ref *k, ir_ref *from)
+static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir_ref *digits, ir_ref *k, ir_ref *from)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
-    ir_ref digits[WINDOW_DIGITS];
     block *last = of_k;
     digits[0] = *k = contract_loop(c, list, w->in_place ? w->here_channels : c->here_k, of_k);
     if (!w->in_place)
@@ -94,7 +93,7 @@ static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir
     *k = contract_times(c, *k, w->depth);
     for (uint32_t d = 1; d < w->digit_count; d++) {
         const int32_t axis = w->digits[d].axis;
-        const bool some = w->skips && axis >= 0;
+        const bool some = (w->skips || w->parted) && axis >= 0;
         digits[d] = contract_loop(c, last, opjit_ir_index(f, some ? w->taps[axis] : w->digits[d].size), &of_taps[d]);
         digits[d] = some ? contract_plus(c, w->from_tap[axis], digits[d]) : digits[d];
         last = &of_taps[d];
@@ -104,19 +103,19 @@ static block *open_steps(window *w, block *list, block *of_k, block *of_taps, ir
     return last;
 }
 
-/* The tile in row i and column j of the block, whose totals begin at place `to`. */
-static void add_tile(window *w, block *list, ir_ref i, ir_ref j, ir_ref to)
+/* Tile n of positions in row i and column j of the block, whose totals begin at place `to`. */
+static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_ref to)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const ir_type type = (ir_type)c->def.type;
     const uint32_t totals = w->by_rows ? w->sums : c->total;
-    ir_ref at[2], of[2], x[2], from[3], k;
+    ir_ref at[2], of[2], x[2], from[3], k, digits[WINDOW_DIGITS];
     block of_k, of_taps[WINDOW_DIGITS], inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, (w->by_rows ? columns : rows)->tile),
                            opjit_ir_index(f, (w->by_rows ? rows : columns)->tile), 0);
-    over_tile(w, open_steps(w, list, &of_k, of_taps, &k, from), at, of, &inside);
+    over_tile(w, open_steps(w, list, &of_k, of_taps, digits, &k, from), at, of, &inside);
     const ir_ref row = contract_plus(c, i, at[0]);
     const ir_ref column = window_position(w, j, at[1]);
     x[rows->factor] = w->by_rows     ? opjit_ir_window_rows_factor(w, i, k, at[0])
@@ -137,8 +136,10 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j, ir_ref to)
             ir_expr2(f, IR_NE, IR_BOOL, ir_expr1(f, IR_CAST, IR_U32, part), opjit_ir_const(f, IR_U32, 0));
         sum = ir_expr3(f, IR_SELECT, IR_NONE, takes, sum, before);
     }
+    if (w->chooses)
+        sum = ir_make3(f, IR_SELECT, IR_NONE, opjit_ir_window_takes_part(w, digits, n, at[1]), sum, before);
     opjit_ir_contract_store(c, &inside, c->tile, sum, of);
-    f->nodes[of_k.parent].hold = 1;
+    f->nodes[of_k.parent].hold = !w->chooses;
     over_tile(w, list, at, of, &inside);
     const ir_ref first_of[2] = { w->by_rows ? to : i, w->by_rows ? i : to };
     const ir_ref place[2] = { contract_plus(c, first_of[0], of[0]), contract_plus(c, first_of[1], of[1]) };
@@ -163,9 +164,14 @@ static ir_ref place_of(window *w, block *list, ir_ref n, ir_ref *to)
 static void add_forms(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_ref to)
 {
     block of_form;
-    opjit_ir_window_skip(w, list, n);
+    if (w->skips)
+        opjit_ir_window_skip(w, list, n);
     for (uint32_t v = 0; v < w->forms; v++)
-        add_tile(w, opjit_ir_window_form(w, list, v, &of_form), i, j, to);
+        add_tile(w, opjit_ir_window_form(w, list, v, &of_form), n, i, j, to);
+    w->chooses = w->parted;
+    if (w->chooses)
+        add_tile(w, opjit_ir_window_open_chosen(w, list, &of_form), n, i, j, to);
+    w->chooses = false;
 }
 
 static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
@@ -178,6 +184,10 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
         opjit_ir_window_copy_inside(w, list);
     else
         opjit_ir_window_copy(w, list);
+    if (w->parted) {
+        opjit_ir_window_look_at_copy(w, list);
+        opjit_ir_window_choose_way(w, list);
+    }
     if (w->bytes == 0)
         opjit_ir_window_weights(w, list);
     if (w->by_rows && w->panel == 0) { /* what tiles of a row read of the kept factor stays in the first cache */
@@ -185,10 +195,10 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
         const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
         const ir_ref n = contract_loop(c, &of_m, column_tiles, &of_n);
         const ir_ref j = place_of(w, &of_n, n, &to);
-        if (w->skips)
+        if (w->skips || w->parted)
             add_forms(w, &of_n, n, i, j, to);
         else
-            add_tile(w, &of_n, i, j, to);
+            add_tile(w, &of_n, n, i, j, to);
         return;
     }
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
@@ -198,7 +208,7 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     opjit_ir_window_add_sums(w, &of_n, j);
     const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
-    add_tile(w, &of_m, i, j, to);
+    add_tile(w, &of_m, n, i, j, to);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -327,12 +337,13 @@ bool opjit_ir_window_write(window *w, block *stages)
         opjit_ir_window_alone(w, &body, lines);
     } else {
         opjit_ir_window_parts(w, &body);
+        opjit_ir_window_set_phase(w, &body);
         add_sums(w, &body, lines);
         if (w->by_rows)
             opjit_ir_window_rows_transpose(w, &body);
         store_results(w, &body, lines);
     }
-    const uint32_t most = w->skips ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
+    const uint32_t most = w->skips || w->parted ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > most)
         return false;
     opjit_ir_block_add(f, &made, stage);

@@ -10,6 +10,7 @@
 
 enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
 enum { WINDOW_CLASSES = 16 /* of both axes: each is a nest of loops */ };
+enum { WINDOW_PHASES = 8 /* at most */ };
 enum { WINDOW_FORMS = 5 /* of tiles with some of the taps: likewise */ };
 
 /* A digit of k, size values of k / divide.  Number 0 is the highest. */
@@ -32,6 +33,12 @@ typedef struct window_axis {
     bool apart;      /* each tap is a class, with a plane of its own */
     bool whole;      /* the copy has all that is read, in order, and positions are `stride` elements (lines) apart */
 } window_axis;
+
+/* Which taps of an axis take part in the sums of each value of another dimension of the result; -1: all in all. */
+typedef struct window_phase {
+    int32_t dimension;
+    int64_t lo[WINDOW_PHASES], count[WINDOW_PHASES];
+} window_phase;
 
 typedef struct window {
     contraction c; /* columns are positions of a block, rows those of a group */
@@ -85,6 +92,10 @@ typedef struct window {
     ir_ref first_tap[WINDOW_AXES], tap_count[WINDOW_AXES]; /* of the tile */
     int64_t taps[WINDOW_AXES];     /* of the form; 0: all */
     ir_ref from_tap[WINDOW_AXES];
+    bool parted;                   /* contract_window_phases.c, which uses the last ones, too */
+    window_phase phase[WINDOW_AXES];
+    ir_ref phase_taps[WINDOW_AXES]; /* of this block's phase */
+    bool chooses;                  /* the tile that is written chooses by the condition */
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
     uint32_t panel;                /* scratch: [k, positions of a tile] */
     uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
@@ -161,6 +172,23 @@ void opjit_ir_window_copy_inside(window *w, block *list);
 /* Which taps tile n has; the loop that runs if the tile has this form, whose block it returns. */
 void opjit_ir_window_skip(window *w, block *list, ir_ref n);
 block *opjit_ir_window_form(window *w, block *list, uint32_t form, block *out);
+bool opjit_ir_window_add_form(window *w, int64_t lines, int64_t taps);
+/* Looks for the smallest element of all of the copy. */
+void opjit_ir_window_look_at_copy(window *w, block *list);
+/* contract_window_phases.c: sums some of whose steps take no part, with rows as lanes.  Whether it can make them: then
+ * it sets `parted` and the forms. */
+bool opjit_ir_window_find_phases(window *w);
+/* How many copies of the rows' factor there are, one for each phase. */
+int64_t opjit_ir_window_matrices(const window *w);
+/* Puts the factors without their condition into the statement, and returns what was there, for the second one. */
+ir_ref opjit_ir_window_bare_factors(window *w);
+void opjit_ir_window_own_factors(window *w, ir_ref pair);
+/* The phase of the stage's block; whether tiles of the block of k have its form, or choose, in the loop that the third
+ * one opens: whether position i of tile n takes part in the step of these digits. */
+void opjit_ir_window_set_phase(window *w, block *list);
+void opjit_ir_window_choose_way(window *w, block *list);
+block *opjit_ir_window_open_chosen(window *w, block *list, block *out);
+ir_ref opjit_ir_window_takes_part(window *w, const ir_ref *digits, ir_ref n, ir_ref i);
 /* contract_window_parts.c: whether an expression moves with a coordinate of the result. */
 bool opjit_ir_window_moves(const window *w, ir_ref expr, int32_t dimension);
 /* Factors that are -0 and +0 under one condition, and then change no sum, whatever they are multiplied by otherwise:

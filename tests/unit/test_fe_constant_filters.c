@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_constant_filters.c - convolutions with a constant filter of which a copy is kept: of few positions, which are
- * made as products of matrices, of short lines, whose vectors are channels, and of taps far apart, which are left out
- * where they are padding: the bits of the same convolution whose filter is an input, interpreted. */
+ * made as products of matrices, of short lines, whose vectors are channels, of taps far apart, which are left out where
+ * they are padding, and transposed ones: the bits of the same convolution whose filter is an input, interpreted. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <math.h>
@@ -24,6 +24,7 @@ static _Alignas(64) float data[MOST], filter[MOST], expected[MOST], given[MOST];
 
 typedef struct shape {
     uint32_t x[4], w[4], start[2], end[2], strides[2], dilations[2];
+    bool transposed;
 } shape;
 
 static uint32_t between(test_random *r, uint32_t lo, uint32_t hi)
@@ -58,6 +59,17 @@ static size_t elements(const uint32_t *sizes)
     return (size_t)sizes[0] * sizes[1] * sizes[2] * sizes[3];
 }
 
+static opjit_tensor convolve(opjit_graph *g, const shape *s, opjit_tensor x, opjit_tensor w)
+{
+    static const uint32_t none[2];
+    const DML_CONVOLUTION_OPERATOR_DESC desc = {
+        NULL, NULL, NULL, NULL, DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        s->transposed ? DML_CONVOLUTION_DIRECTION_BACKWARD : DML_CONVOLUTION_DIRECTION_FORWARD,
+        2, s->strides, s->dilations, s->start, s->end, none, 1, NULL
+    };
+    return opjit_graph_op(g, DML_OPERATOR_CONVOLUTION, &desc, (opjit_tensor[]){ x, w, { 0, 0 } }, 3);
+}
+
 /* blocks: receives the iterations of the last step, if not NULL. */
 static bool run(const shape *s, bool constant, uint32_t flags, float *out, uint64_t *blocks)
 {
@@ -74,9 +86,7 @@ static bool run(const shape *s, bool constant, uint32_t flags, float *out, uint6
     const opjit_tensor x = opjit_graph_input(g, "x", F32, 4, s->x);
     const opjit_tensor w = constant ? opjit_graph_constant(g, F32, 4, s->w, filter, elements(s->w) * sizeof(float), 0)
                                     : opjit_graph_input(g, "w", F32, 4, s->w);
-    opjit_graph_output(
-        g, "y",
-        opjit_graph_convolution(g, x, w, (opjit_tensor){ 0, 0 }, 2, s->start, s->end, s->strides, s->dilations, 1));
+    opjit_graph_output(g, "y", convolve(g, s, x, w));
     options.flags = flags;
     const opjit_status status = opjit_graph_compile(g, &options, &kernel, &error);
     opjit_graph_destroy(g);
@@ -138,6 +148,25 @@ static shape draw_far(test_random *r)
     return s;
 }
 
+/* Transposed ones, whose phases have different taps. */
+static shape draw_phases(test_random *r)
+{
+    static const uint32_t channels[] = { 32, 40, 64 };
+    shape s = { .x = { 1, between(r, 0, 2) == 0 ? between(r, 29, 70) : between(r, 1, 6) }, .transposed = true };
+
+    s.w[0] = s.x[1];
+    s.w[1] = channels[between(r, 0, 2)];
+    for (uint32_t a = 0; a < 2; a++) {
+        s.x[2 + a] = between(r, 3, a == 0 ? 8 : 15);
+        s.w[2 + a] = between(r, 2, 4);
+        s.strides[a] = between(r, 1, 3);
+        s.dilations[a] = 1;
+        s.start[a] = between(r, 0, 1);
+        s.end[a] = between(r, 0, 1);
+    }
+    return s;
+}
+
 /* Numbers with which a step of padding changes a sum: products that round to -0, and what is not finite. */
 static void make_hard(test_random *r)
 {
@@ -161,13 +190,16 @@ static bool same(void)
     return true;
 }
 
-enum { OF_FEW_POSITIONS, OF_LINES, OF_STRIDES, OF_FAR, OF_HARD_NUMBERS };
+enum { OF_FEW_POSITIONS, OF_LINES, OF_STRIDES, OF_FAR, OF_FAR_HARD, OF_PHASES, OF_PHASES_HARD };
 
 static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
 {
     test_random r;
     test_random_init(&r, seed, 0, number);
-    const shape s = kind >= OF_FAR ? draw_far(&r) : kind == OF_STRIDES ? draw_strides(&r) : draw(&r, kind == OF_LINES);
+    const shape s = kind >= OF_PHASES    ? draw_phases(&r)
+                    : kind >= OF_FAR     ? draw_far(&r)
+                    : kind == OF_STRIDES ? draw_strides(&r)
+                                         : draw(&r, kind == OF_LINES);
 
     ck_assert_uint_le(elements(s.x), MOST);
     ck_assert_uint_le(elements(s.w), MOST);
@@ -175,7 +207,7 @@ static void check_case(uint64_t seed, uint64_t number, uint32_t kind)
         data[i] = (float)(test_random_u64(&r) % 2001) / 256.0f - 4.0f;
         filter[i] = (float)(test_random_u64(&r) % 2001) / 512.0f - 2.0f;
     }
-    if (kind == OF_HARD_NUMBERS)
+    if (kind == OF_FAR_HARD || kind == OF_PHASES_HARD)
         make_hard(&r);
     run(&s, false, OPJIT_COMPILE_INTERPRET, expected, NULL);
     for (uint32_t i = 0; i < 3; i++) {
@@ -198,7 +230,9 @@ static const struct {
               [OF_LINES] = { "short_lines", CASES_OF_LINES },
               [OF_STRIDES] = { "large_strides", CASES_OF_LINES },
               [OF_FAR] = { "far_apart", CASES_OF_FAR },
-              [OF_HARD_NUMBERS] = { "far_apart_of_hard_numbers", CASES_OF_LINES } };
+              [OF_FAR_HARD] = { "far_apart_of_hard_numbers", CASES_OF_LINES },
+              [OF_PHASES] = { "phases", CASES_OF_FAR },
+              [OF_PHASES_HARD] = { "phases_of_hard_numbers", CASES_OF_LINES } };
 
 START_TEST(windows)
 {
@@ -212,12 +246,12 @@ END_TEST
 START_TEST(several_blocks)
 {
     static const shape shapes[] = {
-        { { 1, 96, 13, 13 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
-        { { 1, 96, 26, 26 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
-        { { 1, 192, 26, 26 }, { 75, 192, 3, 3 }, { 1, 1 }, { 1, 1 }, { 2, 2 }, { 1, 1 } },
-        { { 1, 128, 7, 7 }, { 96, 128, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
-        { { 1, 3, 128, 128 }, { 64, 3, 4, 4 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 } },
-        { { 1, 3, 179, 179 }, { 32, 3, 11, 11 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 } },
+        { { 1, 96, 13, 13 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, false },
+        { { 1, 96, 26, 26 }, { 96, 96, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, false },
+        { { 1, 192, 26, 26 }, { 75, 192, 3, 3 }, { 1, 1 }, { 1, 1 }, { 2, 2 }, { 1, 1 }, false },
+        { { 1, 128, 7, 7 }, { 96, 128, 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, false },
+        { { 1, 3, 128, 128 }, { 64, 3, 4, 4 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 }, false },
+        { { 1, 3, 179, 179 }, { 32, 3, 11, 11 }, { 0, 0 }, { 0, 0 }, { 4, 4 }, { 1, 1 }, false },
     };
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
