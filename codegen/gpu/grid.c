@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid.c - stages as kernels for a grid of threads: each thread does the part that pass grid (ir/passes/grid.c) assigns
+/* grid.c - stages as kernels for a grid of threads: each thread does the part that pass grid (ir/passes/grid) assigns
  * to it.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"

@@ -109,7 +109,7 @@ enum { COLUMN_TAPS = 25 /* the most steps of a window whose columns are one expr
 /* contract.c: likewise a sum of products as tiles of a product of matrices; given: their sizes, NULL: as suits the
  * target. */
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages);
-/* contract_window.c: likewise a sum of products one factor of which is read through windows, as a convolution's. */
+/* contract/window.c: likewise a sum of products one factor of which is read through windows, as a convolution's. */
 bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages);
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */

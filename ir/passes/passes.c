@@ -4,11 +4,11 @@
  *
  * Steps run in the order of their calls.  Where one is called if another one refuses, they are shapes: a root, a nest
  * or a loop gets the first that fits it, because what one made of it would no longer be what the next one looks for. */
-#include "ir/passes/grid.h"
-#include "ir/passes/nest.h"
-#include "ir/passes/place.h"
-#include "ir/passes/scheduler.h"
-#include "ir/passes/split.h"
+#include "ir/passes/grid/grid.h"
+#include "ir/passes/collapse/nest.h"
+#include "ir/passes/place/place.h"
+#include "ir/passes/schedule/scheduler.h"
+#include "ir/passes/split/split.h"
 
 #include <string.h>
 

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.c - finds products of two matrices: definitions that sum products, each factor of which moves with one
+ * coordinate of the result that the other one does not have.  These are rows and columns, the others are of a batch.
+ * Part of place; decides the sizes of tiles and blocks, on which no bit depends. */
+#include "ir/passes/contract/contract.h"
+
+enum {
+    LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code, */
+    FEWEST_SUMS = 16,          /* of one matrix of a batch, which has as much work in all */
+    FEW_ROWS = 16,             /* of columns that lie side by side in memory: they are best read once, in order, */
+    FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
+    ROWS_OF_DOTS = 2,          /* of columns that lie apart: their elements are read once or twice, as they lie */
+    CHAINS = 8,                /* fma that don't wait for each other */
+    ROWS_ACROSS = 24,          /* the same, transposed in registers for each tile of rows, */
+    ROWS_ACROSS_OF_16 = 8,     /* with 16 vector registers; */
+    ACROSS_STEPS = 16,         /* k in a round of their tiles, for vectors of as many or fewer */
+    STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
+    STREAM_LEAST = 2048,       /* and where they are too few for as many */
+    FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy, however far */
+    WIDE_TILE = 128,           /* bytes: where lines of a tile lie side by side, */
+    SETS_OF_BLOCK = 128,       /* else not at distances that leave few of a cache's sets */
+    SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
+    NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
+    STREAMS = 4,               /* iterations */
+    MOST_ROWS = 8,             /* of a tile */
+    MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
+    MOST_ROWS_OF_BYTES = 4,    /* of bytes, of whose words both halves take a register */
+    WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
+    LEAST_ROWS = 4,
+    TILE_VECTORS = 2,          /* of columns, */
+    MOST_TILE_VECTORS = 3,     /* or of three, with 32 vector registers, where fewer columns are for nothing */
+    MOST_BLOCK = 512,          /* rows or columns */
+    LINE_WORDS = 32,           /* k of bytes that are packed line by line, in fours, */
+    LINE_COLUMNS = 2048,       /* where there are so many columns, or more, */
+    MOST_LINE = 4096,          /* of at most so many of them */
+    FAR = 4,                   /* times what the second cache has */
+    LEAST_COLUMNS = 128,       /* where the result would be few blocks: of columns, */
+    LEAST_ROWS_SHARED = 64,    /* and of rows whose columns are copied once for all */
+    ENOUGH_BLOCKS = 8,         /* for threads */
+};
+
+/* Whether what the factor reads lies in equal steps along var, at most `most` elements apart, and is there for all
+ * elements of the product, whatever conditions say. */
+static bool reads_in_steps(const contraction *c, ir_ref factor, ir_ref var, int64_t most)
+{
+    ir_func *f = c->f;
+    const ir_reach seen = opjit_ir_reach_one(f, factor);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        int64_t step;
+        if (ir_at(f, seen.nodes[k])->op == IR_LOAD &&
+            (!opjit_ir_in_bounds(f, seen.nodes[k]) || !opjit_ir_step(f, seen.nodes[k], var, &step) || step < 0 ||
+             step > most))
+            return false;
+    }
+    return seen.nodes != NULL;
+}
+
+/* The last coordinate of more than one element that `factor` of the pair moves with, and the other doesn't; -1:
+ * none. */
+static int32_t own_dimension(const contraction *c, uint32_t factor)
+{
+    const ir_func *f = c->f;
+    const ir_ref pair = ir_operand(f, c->statement, 0);
+    for (uint32_t d = c->out.rank; d-- > 0;) {
+        const ir_ref var = opjit_ir_coordinate(f, c->statement, d);
+        if (c->out.sizes[d] > 1 && opjit_ir_uses(f, ir_operand(f, pair, factor), var) &&
+            !opjit_ir_uses(f, ir_operand(f, pair, 1 - factor), var))
+            return (int32_t)d;
+    }
+    return -1;
+}
+
+/* Finds rows and columns. */
+static bool find_sides(contraction *c, int64_t lanes)
+{
+    const int32_t of[2] = { own_dimension(c, 0), own_dimension(c, 1) };
+    uint32_t column = of[1] > of[0]; /* the factor with the columns */
+    c->batch = 1;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        c->batch *= (int32_t)d == of[0] || (int32_t)d == of[1] ? 1 : (int64_t)c->out.sizes[d];
+#define SIZE(factor) (of[factor] < 0 ? 1 : (int64_t)c->out.sizes[of[factor]])
+    if (SIZE(column) < lanes && SIZE(1 - column) >= lanes)
+        column = 1 - column;
+    c->side[CONTRACT_COLUMNS] = (contract_side){ .dimension = of[column], .factor = column, .size = SIZE(column) };
+    c->side[CONTRACT_ROWS] =
+        (contract_side){ .dimension = of[1 - column], .factor = 1 - column, .size = SIZE(1 - column) };
+#undef SIZE
+    return true;
+}
+
+static int64_t up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to;
+}
+
+static bool has_16_registers(const rt_target *target)
+{
+    return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+}
+
+/* As many columns as chains, or blocks of k for the rest. */
+static void choose_dots(contraction *c, const ir_tiles *given)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t whole = c->length / c->def.block;
+    rows->tile = rows->block = rows->size;
+    rows->blocks = 1;
+    columns->tile = given != NULL ? given->columns : CHAINS;
+    columns->tile = columns->tile > columns->size ? columns->size : columns->tile;
+    columns->block = columns->tile;
+    columns->blocks = up(columns->size, columns->tile);
+    const int64_t together = given != NULL ? given->together : up(CHAINS, rows->tile * columns->tile);
+    c->together = together > whole && whole > 0 ? whole : together;
+}
+
+/* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
+static int64_t rows_of_tile(const contraction *c, const rt_target *target)
+{
+    const int64_t few = c->bytes > 0 ? MOST_ROWS_OF_BYTES : MOST_ROWS_OF_16;
+    const int64_t most = has_16_registers(target) ? few : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
+    int64_t best = most;
+    if (rows <= most || c->r->general)
+        return rows <= most ? rows : most;
+    for (int64_t r = most; r >= LEAST_ROWS; r--)
+        if (up(rows, r) * r * WASTE < up(rows, best) * best * (WASTE - 1))
+            best = r;
+    return best;
+}
+
+static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_target *target)
+{
+    const int64_t usual = TILE_VECTORS * lanes, most = MOST_TILE_VECTORS * lanes;
+    const int64_t columns = c->side[CONTRACT_COLUMNS].size;
+    if (columns <= lanes)
+        return lanes;
+    const bool three = !has_16_registers(target) && !c->r->general;
+    return three && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
+}
+
+/* For set_blocks: however many there are. */
+static const int64_t ALL = INT64_MAX / 2;
+
+/* Blocks of about the same size, at most `most`, of whole tiles; of one size where the kernel is for many. */
+static void set_blocks(const contraction *c, contract_side *s, int64_t most)
+{
+    const int64_t tiles = up(s->size, s->tile), fit = most / s->tile > 0 ? most / s->tile : 1;
+    s->blocks = up(tiles, fit);
+    s->block = (c->r->general && most < ALL ? fit : up(tiles, s->blocks)) * s->tile;
+    s->blocks = up(s->size, s->block);
+}
+
+/* Rows that are few: where the kernel is for many sizes, one block of any number of them. */
+static void set_few_rows(const contraction *c, contract_side *rows)
+{
+    set_blocks(c, rows, c->r->general ? ALL : rows->size);
+}
+
+/* Columns of a block of k are to fit half of the second cache, the totals the other half.  Smaller blocks, for threads,
+ * have fewer rows if the columns are copied once for all, else fewer columns. */
+static void choose_blocks(contraction *c, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
+    while (most_columns > LEAST_COLUMNS && most_columns * c->def.block * size > (int64_t)target->l2 / 2)
+        most_columns /= 2;
+    while (most_rows > LEAST_ROWS_SHARED && most_rows * most_columns * size > (int64_t)target->l2 / 2)
+        most_rows /= 2;
+    const bool shared = rows->size > most_rows && c->bytes == 0;
+    if (c->r->general) { /* as for the fewest blocks: more of them cost little */
+        set_blocks(c, rows, most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
+        /* Of many matrices both sides may change: the number of blocks is to follow from one of them. */
+        const int64_t some = most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS;
+        set_blocks(c, columns, c->batch > 1 && rows->size > rows->tile ? ALL : some);
+        return;
+    }
+    for (;;) {
+        set_blocks(c, rows, most_rows);
+        set_blocks(c, columns, most_columns);
+        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
+            break;
+        if (shared && most_rows > LEAST_ROWS_SHARED)
+            most_rows /= 2;
+        else if (most_columns > LEAST_COLUMNS)
+            most_columns /= 2;
+        else
+            break;
+    }
+}
+
+/* Few rows of columns that are read in order. */
+static void choose_stream(contraction *c, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    rows->tile = rows_of_tile(c, target);
+    columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
+    while (columns->tile > lanes && columns->size % columns->tile != 0)
+        columns->tile /= 2;
+    set_few_rows(c, rows);
+    const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
+    const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
+    set_blocks(c, columns, bytes / size);
+}
+
+/* Few rows of columns that lie apart: a tile is a vector of columns, squares of which and k are transposed in registers
+ * beside the sums.  Blocks are one tile, so that its lines are read in order. */
+static void choose_across(contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
+    columns->tile = given != NULL ? given->columns : c->lanes;
+    c->across = given != NULL ? given->across : ACROSS_STEPS;
+    set_few_rows(c, rows);
+    set_blocks(c, columns, columns->tile);
+}
+
+static ir_ref coordinate_of(const contraction *c, uint32_t side)
+{
+    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
+}
+
+/* Whether the columns are bytes that lie side by side, far more than the second cache has, and one block of few rows
+ * reads them. */
+static bool is_in_lines(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    if (c->bytes == 0 || c->once || c->r->general || c->r->is_step ||
+        !reads_in_steps(c, ir_operand(c->f, ir_operand(c->f, c->statement, 0), columns->factor),
+                        coordinate_of(c, CONTRACT_COLUMNS), 1))
+        return false;
+    return given != NULL ? given->share != 0
+                         : c->side[CONTRACT_ROWS].size <= FEW_TIMES && columns->size >= LINE_COLUMNS &&
+                               columns->size * c->bytes >= FAR * (int64_t)target->l2;
+}
+
+/* Few k of many columns at a time, so that long parts of a line are read.  The order of integers' sums means nothing,
+ * so a block of k may be shorter than the definition's. */
+static void choose_lines(contraction *c)
+{
+    contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t half = up(columns->size, 2);
+    c->def.block = LINE_WORDS;
+    set_blocks(c, columns, half < MOST_LINE ? half : MOST_LINE);
+}
+
+static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    if (given != NULL) {
+        rows->tile = given->rows;
+        columns->tile = given->columns;
+        set_blocks(c, rows, given->block_rows);
+        set_blocks(c, columns, given->block_columns);
+    } else if (c->streams) {
+        choose_stream(c, lanes, target);
+    } else {
+        rows->tile = rows_of_tile(c, target);
+        columns->tile = columns_of_tile(c, lanes, target);
+        choose_blocks(c, target);
+    }
+    c->side[CONTRACT_COLUMNS].lines = is_in_lines(c, given, target);
+    if (c->side[CONTRACT_COLUMNS].lines && given == NULL)
+        choose_lines(c);
+}
+
+/* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block
+ * of rows, and so few of them that a copy takes longer than what it saves. */
+static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    return rows->blocks == 1 && c->side[CONTRACT_COLUMNS].tile * size >= WIDE_TILE &&
+           (rows->size <= FEW_TIMES || distance % (l2 / SETS_OF_BLOCK) != 0);
+}
+
+/* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as
+ * columns, few enough to stay in a cache, and not at distances that are one set of it. */
+static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[side];
+    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), s->factor);
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    int64_t own = 0, by_k;
+    if (ir_at(f, load)->op != IR_LOAD || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
+        (side == CONTRACT_COLUMNS && s->size % s->tile != 0) ||
+        !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
+        (s->dimension >= 0 && !opjit_ir_step(f, load, coordinate_of(c, side), &own)))
+        return false;
+    if (side == CONTRACT_ROWS && by_k == 1) /* where a tile is partial each row has an address of its own */
+        return s->size % s->tile == 0 || own * size % NEAR_SET_BYTES != 0;
+    const int64_t far = own > by_k ? own : by_k;
+    if (!contract_is_even(s))
+        return false;
+    if (side == CONTRACT_COLUMNS && own != 1)
+        return false;
+    /* In a step of a recurrence a copy would take longer than what it saves. */
+    if (side == CONTRACT_COLUMNS && !c->r->is_step && s->size * c->length * size > l2 / 2)
+        return !c->once && is_read_by_few(c, far * size, l2);
+    return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
+}
+
+/* Whether the side's factor is more than an element of memory. */
+static bool is_computed(const contraction *c, uint32_t side)
+{
+    const ir_ref pair = ir_operand(c->f, c->statement, 0);
+    return ir_at(c->f, ir_operand(c->f, pair, c->side[side].factor))->op != IR_LOAD;
+}
+
+/* Whether the columns' factor is an element of memory as it is. */
+static bool is_element(const contraction *c)
+{
+    const ir_func *f = c->f;
+    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    return ir_at(f, load)->op == IR_LOAD && c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
+}
+
+/* Whether columns lie apart, and their k side by side. */
+static bool lies_apart(const contraction *c)
+{
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    return reads_in_steps(c, factor, opjit_ir_reduced(c->f, c->statement), 1) &&
+           (c->side[CONTRACT_COLUMNS].dimension < 0 ||
+            !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1));
+}
+
+static bool is_dots(const contraction *c, const ir_tiles *given)
+{
+    return !c->streams && c->side[CONTRACT_ROWS].size <= ROWS_OF_DOTS && (given == NULL || given->together > 0) &&
+           is_element(c) && lies_apart(c);
+}
+
+/* Whether the columns' factor is an element of memory as it is, or FLOAT16 as FLOAT32. */
+static bool is_widened_element(const contraction *c)
+{
+    const ir_func *f = c->f;
+    const ir_ref value = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    const ir_ref load = ir_at(f, value)->op == IR_CAST && c->def.type == IR_F32 ? ir_operand(f, value, 0) : value;
+    return ir_at(f, load)->op == IR_LOAD && (load == value || ir_at(f, load)->type == IR_F16) &&
+           c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
+}
+
+/* Whether they are few rows of such columns that lie apart, and code generation has tiles with squares of them. */
+static bool is_across(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const int64_t tile = given != NULL ? given->columns : c->lanes, rows = c->side[CONTRACT_ROWS].size;
+    const int64_t steps = given != NULL ? given->across : ACROSS_STEPS;
+    const bool has_squares = target->arch == RT_ARCH_X86_64 && rt_target_has(target, RT_X86_FMA) &&
+                             rt_target_has(target, RT_X86_F16C) && target->vector_bytes > 16;
+    return !c->streams && !c->once && ir_is_float((ir_type)c->def.type) && c->side[CONTRACT_COLUMNS].dimension >= 0 &&
+           steps > 0 && c->side[CONTRACT_COLUMNS].size >= tile && c->length >= steps && is_widened_element(c) &&
+           lies_apart(c) &&
+           (given != NULL || (has_squares && rows <= (has_16_registers(target) ? ROWS_ACROSS_OF_16 : ROWS_ACROSS)));
+}
+
+static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    return given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
+}
+
+/* Whether a copy of the columns can be kept, so that it costs no call anything. */
+static bool is_kept(contraction *c)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
+    if (!c->r->once || c->r->is_step || s->dimension < 0 || c->bytes % 4 != 0) /* a partial word is stored apart */
+        return false;
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
+    const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
+    return from > 0 && opjit_ir_may_keep(bytes, from);
+}
+
+bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target)
+{
+    ir_func *f = r->f;
+    *c = (contraction){ .r = r, .f = f, .statement = r->members[0].statement };
+    c->def = *ir_at(f, c->statement);
+    if (c->def.op != IR_DEF || c->def.kind != IR_DOT)
+        return false;
+    c->out = f->tensors[c->def.ref];
+    c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
+    const int64_t lanes = lanes_of(c, given, target);
+    c->lanes = given != NULL && lanes > 2 ? lanes / 2 : lanes;
+    if (!find_sides(c, lanes))
+        return false;
+    const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
+    /* Columns that are copied once: all is read element by element into copies, under whatever conditions. */
+    const bool copied = ir_is_float((ir_type)c->def.type) && is_kept(c);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
+        const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
+        const ir_ref factor = ir_operand(f, pair, c->side[i].factor);
+        if (!copied && (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX)))
+            return false;
+    }
+    return true;
+}
+
+void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
+    columns->tile = given != NULL ? given->columns : columns_of_tile(c, lanes_of(c, given, target), target);
+    set_blocks(c, rows, given != NULL ? given->block_rows : most);
+    set_blocks(c, columns, ALL);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        c->side[i].packed = !lies_well(c, i, (int64_t)target->l2);
+    columns->turned = columns->packed && lies_apart(c);
+    columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
+}
+
+/* One row of columns beyond the second cache, of several blocks of k: each of these is an iteration, which reads its
+ * rows of columns in the order of memory, and there are enough of them for threads.  Their sums stay in that cache. */
+static bool is_split(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t line = columns->size * opjit_ir_type_size((ir_type)c->def.type), l2 = (int64_t)target->l2;
+    return c->length > c->def.block && !c->r->is_step &&
+           (given != NULL ? given->split != 0
+                          : rows->size == 1 && line * c->length > l2 &&
+                                line * contract_blocks_of_k(c) * c->batch <= l2);
+}
+
+static bool write(contraction *c, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    c->streams = c->streams && c->bytes == 0;
+    c->split = c->streams && is_split(c, given, target);
+    if (c->bytes == 0 && is_across(c, given, target))
+        choose_across(c, given, target);
+    else
+        choose_sizes(c, given, lanes_of(c, given, target), target);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        c->side[i].packed = c->streams ? i == CONTRACT_ROWS && is_computed(c, i)
+                                       : c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2);
+    columns->packed = columns->packed && c->across == 0;
+    columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
+    columns->shared =
+        columns->packed && !c->r->is_step &&
+        (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
+    return opjit_ir_contract_write(c, stages);
+}
+
+bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    ir_func *f = r->f;
+    contraction c;
+    if (!opjit_ir_contract_find(&c, r, given, target))
+        return false;
+    const ir_ref pair = ir_operand(f, c.statement, 0);
+    const contract_side *columns = &c.side[CONTRACT_COLUMNS]; /* without a dimension: one element, as dots or not */
+    const int64_t rows = c.side[CONTRACT_ROWS].size;
+    const int64_t sums = rows * columns->size, all = sums < FEWEST_SUMS || r->general ? sums : c.batch * sums;
+    if (given == NULL && all < LEAST_WORK / c.length)
+        return false;
+    const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
+    const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
+    c.streams =
+        columns->dimension >= 0 && rows <= few &&
+        reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
+    contraction words = c;
+    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c)) &&
+        target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words)) {
+        words.once = is_kept(&words);
+        if (write(&words, given, target, stages))
+            return true;
+    }
+    c.once = is_kept(&c);
+    c.streams = c.streams && !c.once; /* packed columns are in order, too, and their sums in registers */
+    if (!f->failed && !c.once && !is_across(&c, given, target) && is_dots(&c, given)) {
+        choose_dots(&c, given);
+        return opjit_ir_contract_write(&c, stages);
+    }
+    return columns->dimension >= 0 && !f->failed && write(&c, given, target, stages);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.h - shared by the files of this folder: a product of two matrices as loops over tiles.  An iteration of the
+ * stage makes a block of rows and columns: for each block of k it packs what it reads of both factors, and adds tile
+ * after tile to totals; the results are read from the last tile or the totals. */
+#ifndef OPJIT_IR_PASSES_CONTRACT_CONTRACT_H
+#define OPJIT_IR_PASSES_CONTRACT_CONTRACT_H
+
+#include "ir/passes/pass.h"
+
+enum { CONTRACT_ROWS, CONTRACT_COLUMNS, CONTRACT_SIDES }; /* columns are a vector's lanes */
+
+/* One factor: what one side of the tiles reads. */
+typedef struct contract_side {
+    int32_t dimension;   /* of the result; -1: it has one element */
+    uint32_t factor;     /* operand of the pair */
+    int64_t size;        /* rows or columns of the result */
+    int64_t tile, block; /* of them; a block is whole tiles */
+    int64_t blocks;
+    bool packed;      /* into scratch; else it is read as it lies */
+    bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
+    bool lines;       /* columns of bytes that lie side by side: packed in the order of memory, across tiles */
+    bool apart;       /* shared ones of that kind, without such rows: tile by tile, in squares */
+    uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
+    bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
+    uint32_t scratch; /* rows: [rows of a tile, k], or [rows of a block, k of a round] where columns stream; columns:
+                         [tiles, k, columns of a tile]; of a temp [matrices, blocks of k] before these */
+    ir_ref first;     /* of the stage's block */
+    ir_ref first_tile;
+    ir_ref here;      /* how many the stage's block has */
+    ir_ref start;     /* columns: where tiles begin: `again` before `first` where the last tile would be partial */
+    ir_ref again;     /* 0: none */
+    /* of bytes: less a zero point; moved by 128, so that they are signed, or not, as is_signed says */
+    bool zero, moved;
+    bool is_signed;
+    uint32_t sums;    /* of bytes: scratch with the sums of each column, or in parts of each row; 0: not needed */
+} contract_side;
+
+typedef struct contraction {
+    place_rows_of *r; /* the definition, and the output that alone reads it, if there are two members */
+    ir_func *f;
+    inliner in;
+    ir_ref statement;
+    ir_node def;
+    ir_tensor out;
+    contract_side side[CONTRACT_SIDES];
+    bool masked;            /* results of columns beyond the row's number + behind are not read */
+    int64_t behind;         /* with `rest`: kept rows have one value each in k beyond that */
+    uint32_t rest;          /* temp of rest.c; 0: all k are steps */
+    uint32_t not_zero;      /* with `rest`: scratch, [rows of the block]: other than 0 where the row's values beyond are
+                               not all +0; 0: these are one value, and the last is looked at */
+    int64_t together;       /* blocks of k whose sums are made side by side, by dots.c; 0: another form */
+    int64_t across;         /* few rows of columns that lie apart, which are read as they lie: k in a round of a tile,
+                               whose squares of columns and k code generation transposes in registers; 0: another
+                               form */
+    bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
+    bool streams;           /* few rows: columns are read as they lie, by stream.c */
+    bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
+    uint32_t parts;         /* which are this temp, [matrices, blocks of k, rows, columns] */
+    int64_t lanes;          /* of a vector */
+    int64_t length, batch;  /* k; results of all other coordinates */
+    uint32_t sums;          /* scratch of streams: sums of a block of k */
+    uint32_t turn;          /* scratch of turned columns: [some columns, k] */
+    uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
+    uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
+    int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
+    ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
+    ir_ref first_k, here_k; /* of the block of k */
+    ir_ref matrix, q;       /* of a temp: which one this block of the result reads; the number of the block of k */
+} contraction;
+
+/* parts.c.  Scratch of these sizes, with `apart` elements behind each row of two dimensions. */
+uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart);
+/* Two loops over as many rows and columns; *at: their variables. */
+void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out);
+void opjit_ir_contract_store(contraction *c, block *list, uint32_t tensor, ir_ref value, const ir_ref *at);
+void opjit_ir_contract_fill(contraction *c, block *list, uint32_t tensor, ir_ref rows, ir_ref columns, uint64_t bits);
+/* Digit p / below of a number, which has `size` values. */
+ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, int64_t size);
+/* Sets where block `number` of a side begins, and how much of it there is. */
+void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_ref number);
+/* Likewise block q of k. */
+void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q);
+/* The side's factor in row or column `own`, for k, as an expression; 0: a failure. */
+ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k);
+/* Its value, of which equal parts are computed once in the list. */
+ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
+/* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
+void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
+
+/* pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows; where
+ * columns stream, all rows.  share: the stage that copies all columns to a temp. */
+void opjit_ir_contract_pack_columns(contraction *c, block *list);
+void opjit_ir_contract_share_columns(contraction *c, block *stages);
+/* Which matrix of the temp the block of the result reads. */
+void opjit_ir_contract_set_matrix(contraction *c, block *list);
+/* Where an element of the block's columns is copied to, in up to five coordinates; the element there. */
+void opjit_ir_contract_copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *at);
+ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j);
+void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block);
+/* dots.c: the totals of columns that are read as they lie. */
+void opjit_ir_contract_dots(contraction *c, block *list);
+/* tile.c, stream.c: what a block of k adds. */
+void opjit_ir_contract_tiles(contraction *c, block *list);
+/* tile.c: two loops over a whole tile; *at: their variables. */
+void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out);
+/* The loop over here_k, with the tile in registers; i, j: its first row and column in the whole (i: in the block, where
+ * rows are kept), n: of packed columns. */
+void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
+void opjit_ir_contract_stream(contraction *c, block *list);
+/* stream.c, with `split`: the stage that makes the parts; what the stage behind it adds to the totals. */
+void opjit_ir_contract_make_parts(contraction *c, block *stages);
+void opjit_ir_contract_add_parts(contraction *c, block *list);
+/* mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in
+ * columns up to the row's number + *out_behind alone. */
+bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind);
+/* Whether what the loop over rows leaves of them in `scores` is one value in columns beyond the row's number +
+ * *out_behind; columns: of the rows. */
+bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t columns,
+                                 int64_t *out_behind);
+/* Likewise beyond which number of columns a select in the loop takes another arm: what is behind may be anything. */
+bool opjit_ir_contract_guess_rest(ir_func *f, ir_ref loop, ir_ref row, int64_t columns, int64_t *out_behind);
+/* rest.c: looks through row i of the block, the result's row `row`, behind c->behind; before contract_rest. */
+void opjit_ir_contract_look_behind(contraction *c, block *list, ir_ref i, ir_ref row);
+/* rest.c, where kept rows are of one value in k beyond c->behind: declares c->rest and puts the stage that
+ * makes it, if that is worth it. */
+void opjit_ir_contract_rest(contraction *c, block *stages);
+/* What totals start at instead of -0. */
+void opjit_ir_contract_start_rest(contraction *c, block *list);
+/* How many k of the block of k are steps of the tile of rows from i on. */
+ir_ref opjit_ir_contract_rest_k(contraction *c, block *list, ir_ref i);
+/* tile.c: how many tiles the side of the block has. */
+ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s);
+/* pack.c: coordinates of matrix p of those that the columns' factor has; how many these are. */
+void opjit_ir_contract_at_matrix(contraction *c, ir_ref p, int64_t below);
+int64_t opjit_ir_contract_matrices(const contraction *c);
+/* contract.c: whether the first member is a product of two matrices; fills *c, except what stands below. */
+bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target);
+/* Tiles, and blocks of at most so many rows and of all columns. */
+void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most);
+/* stage.c: the stage.  false: another element is read, and nothing changed. */
+bool opjit_ir_contract_write(contraction *c, block *stages);
+/* What that is made of: scratch, unless c->total is set already; which block iteration p makes; the sums of all blocks
+ * of k; the results of those that are not stored from tiles. */
+void opjit_ir_contract_declare_turn(contraction *c); /* before share_columns: of columns that are transposed */
+void opjit_ir_contract_declare(contraction *c);
+void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t parts); /* each block: so often */
+void opjit_ir_contract_sums(contraction *c, block *list);
+void opjit_ir_contract_results(contraction *c, block *list);
+
+/* bytes.c.  Whether both factors are bytes, less zero points; then it changes c. */
+bool opjit_ir_contract_is_bytes(contraction *c);
+/* A step of the products in a tile, of bytes or not. */
+ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref sum);
+/* Declares the sums over rows and columns that are needed, and sets them to 0; before the loop over blocks of k. */
+void opjit_ir_contract_byte_sums(contraction *c, block *list);
+/* The sums of shared columns, to a temp of [matrices, tiles, columns of a tile]: a stage after those that copy them. */
+void opjit_ir_contract_share_sums(contraction *c, block *stages, int64_t matrices, int64_t tiles);
+/* Tile n of the columns; past: those behind the last one are zeros. */
+void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past);
+/* So many whole tiles of the block, in the order of memory. */
+void opjit_ir_contract_pack_lines_of_words(contraction *c, block *list, ir_ref tiles);
+/* A tile of rows, from `first` of the result and in_block of the block on. */
+void opjit_ir_contract_pack_row_words(contraction *c, block *list, ir_ref first, ir_ref in_block);
+/* After all blocks of k.  What results of row i of the block need of it, in lets; the result in column j that has this
+ * sum of products of words. */
+typedef struct contract_zeros {
+    ir_ref zero; /* its zero point; 0: columns need none */
+    ir_ref sum;  /* of its bytes less their zero points; 0: columns have no zero points */
+} contract_zeros;
+void opjit_ir_contract_row_zeros(contraction *c, block *list, ir_ref i, contract_zeros *out);
+ir_ref opjit_ir_contract_less_zeros(contraction *c, ir_ref sum, const contract_zeros *row, ir_ref j);
+
+/* A loop from lo to hi in the list; *out: its empty block.  Returns the variable. */
+static inline ir_ref contract_loop_from(contraction *c, block *list, ir_ref lo, ir_ref hi, block *out)
+{
+    const ir_ref loop = opjit_ir_for(c->f, lo, hi, 1);
+    *out = (block){ .parent = loop };
+    opjit_ir_block_add(c->f, list, loop);
+    return ir_at(c->f, loop)->ref;
+}
+static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)
+{
+    return contract_loop_from(c, list, opjit_ir_index(c->f, 0), hi, out);
+}
+static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
+{
+    return ir_make2(c->f, IR_IADD, IR_INDEX, a, b);
+}
+static inline ir_ref contract_times(const contraction *c, ir_ref a, int64_t b)
+{
+    return ir_make2(c->f, IR_IMUL, IR_INDEX, a, opjit_ir_index(c->f, b));
+}
+
+enum { CONTRACT_SQUARE = 4 };
+/* The most k of a block, with a few behind the last one where columns are transposed. */
+static inline int64_t contract_most_k(const contraction *c)
+{
+    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    return c->side[CONTRACT_COLUMNS].turned ? (k + CONTRACT_SQUARE - 1) / CONTRACT_SQUARE * CONTRACT_SQUARE : k;
+}
+
+/* How many blocks of k there are. */
+static inline int64_t contract_blocks_of_k(const contraction *c)
+{
+    return (c->length + c->def.block - 1) / c->def.block;
+}
+
+/* Whether all blocks are equal, and all of their tiles whole. */
+static inline bool contract_is_even(const contract_side *s)
+{
+    return s->blocks * s->block == s->size;
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.c - what a block of k adds to a block of the result, tile by tile.  Part of place.
+ *
+ *     pack the columns; for each tile of rows: pack them; for each tile of columns:
+ *         tile = +0; for k, with the tile in registers: tile = fma(row, column, tile); total = total + tile
+ *
+ * Where there is one block of k, and no tile is partial, the results are stored from the tile. */
+#include "ir/passes/contract/contract.h"
+
+void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out)
+{
+    opjit_ir_contract_loops(c, list, opjit_ir_index(c->f, c->side[CONTRACT_ROWS].tile),
+                            opjit_ir_index(c->f, c->side[CONTRACT_COLUMNS].tile), at, out);
+}
+
+/* A row that is read as it lies; those behind the last one are the last one again. */
+static ir_ref row_of(const contraction *c, ir_ref row)
+{
+    const contract_side *s = &c->side[CONTRACT_ROWS];
+    return s->size % s->tile == 0 ? row
+                                  : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
+}
+
+/* What k of the block of k, a variable, adds to the tile. */
+static void add_step(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n, ir_ref k)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_ref all_k = contract_plus(c, c->first_k, k);
+    ir_ref at[2], x[2];
+    block inside;
+    opjit_ir_contract_over_tile(c, list, at, &inside);
+    x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
+                      : rows->packed  ? opjit_ir_load(f, rows->scratch,
+                                                      (ir_ref[]){ c->streams ? contract_plus(c, i, at[0]) : at[0], k })
+                                      : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS,
+                                                                 row_of(c, contract_plus(c, i, at[0])), all_k);
+    x[columns->factor] =
+        columns->packed ? opjit_ir_contract_copied(c, n, k, at[1])
+                        : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
+    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    const ir_ref step = opjit_ir_contract_step(c, x[rows->factor], x[columns->factor], before);
+    opjit_ir_contract_store(c, &inside, c->tile, step, at);
+}
+
+/* Columns that lie apart: rounds of as many k as a square has, whose loop is spelled out, and the k that are left. */
+static void add_rounds(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+{
+    ir_func *f = c->f;
+    const ir_ref steps = opjit_ir_index(f, c->across);
+    const ir_ref rounds = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, c->here_k, steps));
+    block of_g, of_k;
+    const ir_ref g = contract_loop(c, list, rounds, &of_g), k = contract_loop(c, &of_g, steps, &of_k);
+    add_step(c, &of_k, i, j, n, contract_plus(c, contract_times(c, g, c->across), k));
+    f->nodes[of_g.parent].hold = 1;
+    if (c->length % c->across == 0 && (c->length <= c->def.block || c->def.block % c->across == 0))
+        return;
+    const ir_ref rest = contract_loop_from(c, list, contract_times(c, rounds, c->across), c->here_k, &of_k);
+    add_step(c, &of_k, i, j, n, rest);
+}
+
+void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+{
+    block of_k;
+    if (c->across > 0) {
+        add_rounds(c, list, i, j, n);
+        return;
+    }
+    const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
+    add_step(c, &of_k, i, j, n, k);
+    c->f->nodes[of_k.parent].hold = 1;
+}
+
+/* The tile in row i and column j of the block, which are tiles m and n of it. */
+static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_ref j = opjit_ir_block_let(f, list, contract_times(c, n, columns->tile));
+    const ir_ref all_i = contract_plus(c, rows->first, i), all_j = contract_plus(c, columns->start, j);
+    ir_ref at[2];
+    block inside;
+    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
+    opjit_ir_contract_products(c, list, rows->kept != 0 ? i : all_i, all_j, n);
+    opjit_ir_contract_over_tile(c, list, at, &inside);
+    const ir_ref sum = opjit_ir_load(f, c->tile, at);
+    if (c->total == 0) {
+        opjit_ir_contract_result(c, &inside, sum, contract_plus(c, all_i, at[0]), contract_plus(c, all_j, at[1]));
+        return;
+    }
+    const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
+    const bool single = c->length <= c->def.block && c->rest == 0;
+    opjit_ir_contract_store(
+        c, &inside, c->total,
+        single ? sum : ir_expr2(f, IR_ADD, (ir_type)c->def.type, opjit_ir_load(f, c->total, to), sum), to);
+}
+
+ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s)
+{
+    ir_ref up = s->here;
+    if (c->across > 0 && s == &c->side[CONTRACT_COLUMNS])
+        return opjit_ir_index(c->f, s->block / s->tile);
+    if (s->size % s->tile != 0)
+        up = contract_plus(c, up, opjit_ir_index(c->f, s->tile - 1));
+    return opjit_ir_block_let(c->f, list, ir_make2(c->f, IR_IDIV, IR_INDEX, up, opjit_ir_index(c->f, s->tile)));
+}
+
+/* Of the n_tiles tiles of columns those that the rows of a tile need, of which `last` is the last. */
+static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_tiles)
+{
+    ir_func *f = c->f;
+    const int64_t tile = c->side[CONTRACT_COLUMNS].tile;
+    if (c->rest != 0) /* all, if there is a step */
+        return opjit_ir_block_let(
+            f, list,
+            ir_make2(f, IR_IMIN, IR_INDEX, n_tiles,
+                     contract_times(c, c->here_k, c->side[CONTRACT_COLUMNS].block / tile)));
+    if (!c->masked)
+        return n_tiles;
+    const ir_ref columns = contract_plus(c, last, opjit_ir_index(f, c->behind + tile));
+    const ir_ref up = ir_make2(f, IR_IDIV, IR_INDEX, columns, opjit_ir_index(f, tile));
+    return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
+}
+
+void opjit_ir_contract_tiles(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS];
+    block of_m, of_n;
+    opjit_ir_contract_pack_columns(c, list);
+    const ir_ref n_tiles = opjit_ir_contract_tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
+    const ir_ref m = contract_loop(c, list, opjit_ir_contract_tiles_of(c, list, rows), &of_m);
+    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
+    opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
+    const ir_ref last = contract_plus(c, contract_plus(c, rows->first, i), opjit_ir_index(f, rows->tile - 1));
+    if (c->rest != 0)
+        c->here_k = opjit_ir_contract_rest_k(c, &of_m, i);
+    const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
+    add_tile(c, &of_n, i, n);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window_alone.c - sums of products through windows of which each row of the result has its own, as in a
+ * depthwise convolution, and pools: there is nothing that two rows share, so a tile is lines of positions, and
+ * positions are a vector's lanes.  Up to 64 taps are spelled out, so that what several lines of a tile read is loaded
+ * once; of more, those of one line of the window, or of one channel.  Part of place.
+ *
+ *     copy what the block reads, with padding around it
+ *     for each tile of some lines, with the tile in registers:
+ *         tile = +0; for each tap: tile = fma(w, x, tile); store it
+ *
+ * Where a pool's windows are all of an image, positions are images, whose elements the copy has side by side.  Lines
+ * that are a fraction of a vector are one long line, with the gaps between them.  Results are stored from the tile if
+ * all tiles are whole, and what follows the sums is simple. */
+#include "ir/passes/contract/window.h"
+
+#include <string.h>
+
+enum {
+    MOST_TAPS = 64,      /* that are spelled out */
+    MOST_VECTORS = 8,    /* of a tile */
+    ALONE_CLASSES = 64,  /* of both axes */
+    COPY_BYTES = 65536,
+    ENOUGH_BLOCKS = 8,   /* for threads */
+    MANY_CLASSES = 4,    /* for a loop over them: a block that is transposed has as many rows */
+    JOINED = 4,          /* lines are one where that takes less than so many */
+    SEPARATE = 5         /* of so many parts of the vectors of separate ones */
+};
+
+static int64_t up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to;
+}
+
+/* Whether the copy can have all lines in order: then taps of the outer axis are at one distance, and there is one loop
+ * over lines for all of them. */
+static bool is_whole(const window *w)
+{
+    const window_axis *y = &w->axis[0];
+    return w->axis[1].dimension >= 0 && y->stride > 1 && y->dilation == 1 && y->stride <= y->taps;
+}
+
+/* Whether taps that are too many to be spelled out at once are not too many along one line, and lines are at one
+ * distance: the loop over lines stays.  Or over channels. */
+static bool can_roll(const window *w)
+{
+    return w->digits[0].divide <= MOST_TAPS &&
+           (w->digits[0].axis < 0 || (w->digits[0].axis == 0 && (w->axis[0].period == 1 || is_whole(w))));
+}
+
+bool opjit_ir_window_is_alone(const window *w)
+{
+    const bool slides = window_has_taps(w);
+    bool alone = w->group == 1 && w->c.length <= (int64_t)w->c.def.block && (slides || w->pool);
+    for (uint32_t d = 1; d < w->digit_count; d++)
+        alone = alone && (w->digits[d].axis >= 0 || w->digits[d].size == 1 || !slides);
+    return alone && (w->c.length <= MOST_TAPS || can_roll(w)) &&
+           (is_whole(w) ? 1 : w->axis[0].classes) * w->axis[1].classes <= ALONE_CLASSES;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+/* The number in most / 2 + 1 .. most of which the fewest whole ones cover `size`. */
+static int64_t best_part(int64_t size, int64_t most)
+{
+    int64_t best = size < most ? size : most;
+    for (int64_t part = most; part > most / 2; part--)
+        if (up(size, part) * part < up(size, best) * best)
+            best = part;
+    return best;
+}
+
+/* Lines of a block, whole tiles. */
+static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
+{
+    const int64_t size = w->axis[0].size;
+    const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
+    int64_t most = given != NULL ? given->block_columns / w->pitch : COPY_BYTES / line;
+    most = most < tile ? tile : most;
+    w->blocks = up(size, most);
+    const int64_t others = window_images(w) * w->groups;
+    if (given == NULL && others * w->blocks < ENOUGH_BLOCKS)
+        w->blocks = up(ENOUGH_BLOCKS, others);
+    w->block = up(up(size, w->blocks), tile) * tile;
+    w->blocks = up(size, w->block);
+    w->block = w->blocks == 1 ? size : w->block;
+}
+
+static void set_outer(window *w)
+{
+    window_axis *y = &w->axis[0];
+    y->whole = is_whole(w);
+    w->in_turn = w->axis[1].dimension >= 0 && !y->whole && y->stride > 1 && y->dilation == 1;
+    if (!y->whole)
+        return;
+    y->classes = 1;
+    y->reach = y->taps - 1;
+}
+
+void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
+    window_axis *y = &w->axis[0], *x = &w->axis[1];
+    const int64_t vectors = up(x->size, lanes);
+    set_outer(w);
+    w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
+    w->line = w->pitch * (y->whole ? y->stride : w->in_turn ? y->classes : 1);
+    w->joined = x->dimension < 0 || w->line * SEPARATE < vectors * lanes * JOINED;
+    rows->size = rows->block = rows->blocks = 1;
+    rows->tile = 1;
+    if (!w->joined) {
+        const int64_t side = vectors % 2 == 0 ? 2 : 1;
+        rows->tile = best_part(y->size, given != NULL ? given->rows : MOST_VECTORS / side);
+        columns->tile = side * lanes;
+    }
+    choose_lines(w, given, x->dimension < 0 && given == NULL ? lanes : rows->tile); /* images of a pool are lanes */
+    const int64_t lines = up(w->block, rows->tile) * rows->tile;
+    int64_t end = 0; /* of the positions that tiles have */
+    if (w->joined) {
+        const int64_t all = up((w->block - 1) * w->line + x->size, lanes);
+        columns->tile = best_part(all, MOST_VECTORS) * lanes;
+        end = w->length = up(all * lanes, columns->tile) * columns->tile;
+    } else {
+        w->length = vectors * lanes;
+        end = (lines - 1) * w->line + w->length;
+        w->direct_results = x->size == w->length && y->size % w->block == 0 && w->block % rows->tile == 0;
+    }
+    w->totals = w->joined ? w->length : lines * w->length;
+    const int64_t below = w->in_turn ? y->taps - 1 : y->reach;
+    w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
+}
+
+/* --- the copy ----------------------------------------------------------------------------------------------------- */
+
+/* What padding is: of sums 0, of pools what changes no result. */
+static uint64_t nothing(const window *w)
+{
+    return opjit_ir_identity((ir_type)w->c.def.type, (ir_kind)w->c.def.kind);
+}
+
+/* What the tap that is this remainder of each axis reads at y and x; channel: of digit 0, if it has no axis. */
+static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *class, ir_ref y, ir_ref x)
+{
+    ir_ref at[9], digits[WINDOW_DIGITS];
+    memcpy(at, w->c.at, sizeof at);
+    at[w->axis[0].dimension] = y;
+    if (w->axis[1].dimension >= 0)
+        at[w->axis[1].dimension] = x;
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        digits[d] = w->digits[d].axis >= 0 ? class[w->digits[d].axis] : d == 0 ? channel : opjit_ir_index(w->c.f, 0);
+    if (w->axis[0].whole) {
+        digits[w->axis[0].digit] = y;
+        at[w->axis[0].dimension] = opjit_ir_index(w->c.f, 0);
+    }
+    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
+}
+
+/* Whether it is padding wherever the other axis is. */
+static bool is_padding(window *w, uint32_t axis, ir_ref channel, const int64_t *class, int64_t position)
+{
+    ir_func *f = w->c.f;
+    block unused = { 0 };
+    const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
+    const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
+    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) };
+    const ir_ref value = tap_value(w, &unused, channel, of, axis == 0 ? at : other, axis == 0 ? other : at);
+    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == nothing(w);
+}
+
+/* Positions of an axis. */
+typedef struct span {
+    int64_t lo, hi;
+} span;
+
+/* Widens the span to the positions from the first to the last one where taps of the remainder are no padding. */
+static void add_inside(window *w, uint32_t axis, ir_ref channel, const int64_t *class, span *io)
+{
+    const window_axis *x = &w->axis[axis];
+    int64_t first = 0, end = window_positions(x, class[axis]);
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, first))
+        first++;
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, end - 1))
+        end--;
+    if (first == end)
+        return;
+    io->lo = io->lo == io->hi || first < io->lo ? first : io->lo;
+    io->hi = end > io->hi ? end : io->hi;
+}
+
+static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
+{
+    return contract_loop_from(&w->c, list, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), out);
+}
+
+/* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
+ * them is around one over positions, as what is transposed. */
+static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_class, of_x;
+    const bool many = end - class[1] > 1;
+    ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) }, at[3] = { channel };
+    if (many)
+        of[1] = loop_over(w, list, class[1], end, &of_class);
+    const ir_ref p = loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
+    const int64_t before = w->in_turn ? 0 : class[0] * w->axis[1].classes;
+    const ir_ref first = opjit_ir_index(f, w->in_turn ? class[0] * w->pitch : 0);
+    at[1] = contract_plus(c, of[1], opjit_ir_index(f, before));
+    at[2] = contract_plus(c, contract_times(c, y, w->in_turn ? w->line : w->pitch), contract_plus(c, p, first));
+    opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, channel, of, y, p), at);
+}
+
+/* All lines of remainder class[0] of the outer axis. */
+static void copy_lines(window *w, block *list, ir_ref channel, int64_t class_0)
+{
+    const int64_t count = w->axis[1].classes;
+    int64_t class[WINDOW_AXES] = { class_0, 0 }, end;
+    span y = { 0, 0 };
+    block of_y;
+    for (; class[1] < count; class[1]++)
+        add_inside(w, 0, channel, class, &y);
+    if (y.lo == y.hi)
+        return;
+    const ir_ref line = loop_over(w, list, y.lo, y.hi, &of_y);
+    span x = { 0, 0 };
+    class[1] = 0;
+    add_inside(w, 1, channel, class, &x);
+    for (; class[1] < count; class[1] = end) {
+        span next = { 0, 0 };
+        for (end = class[1] + 1; end < count; end++) {
+            next = (span){ 0, 0 };
+            add_inside(w, 1, channel, (int64_t[]){ class_0, end }, &next);
+            if (count < MANY_CLASSES || next.lo != x.lo || next.hi != x.hi)
+                break;
+        }
+        if (x.lo != x.hi)
+            copy_line(w, &of_y, channel, class, end, line, x);
+        x = next;
+    }
+}
+
+/* The copy of all lines: padding, and over them what is no padding, without a condition. */
+static void copy_whole(window *w, block *list)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_c, of_s, of_e;
+    ir_ref at[3];
+    at[0] = opjit_ir_index(f, 0);
+    if (w->channels > 1) {
+        at[0] = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
+        list = &of_c;
+    }
+    at[1] = contract_loop(c, list, opjit_ir_index(f, w->slots), &of_s);
+    at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
+    opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, nothing(w)), at);
+    for (int64_t class = 0; class < w->axis[0].classes; class++)
+        copy_lines(w, list, at[0], class);
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* The steps of the tile that begins at element `first` of the copy's lines; of many taps, the loop over lines holds the
+ * tile. */
+static void add_taps(window *w, block *list, ir_ref first)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block loops[WINDOW_DIGITS], *last = list, inside;
+    ir_ref digits[WINDOW_DIGITS], k = opjit_ir_index(f, 0), at[2], from[3], x[2];
+    for (uint32_t d = 0; d < w->digit_count; d++) {
+        digits[d] = opjit_ir_index(f, 0);
+        if (w->digits[d].size == 1)
+            continue;
+        digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &loops[d]);
+        last = &loops[d];
+        if (d == 0 && c->length > MOST_TAPS)
+            f->nodes[last->parent].hold = 1;
+        k = contract_plus(c, k, contract_times(c, digits[d], w->digits[d].divide));
+    }
+    opjit_ir_contract_over_tile(c, last, at, &inside);
+    opjit_ir_window_place(w, digits, from);
+    const ir_ref own = contract_plus(c, contract_times(c, at[0], w->line), at[1]);
+    from[2] = contract_plus(c, contract_plus(c, first, from[2]), own);
+    x[w->factor] = opjit_ir_load(f, w->copy, from);
+    const ir_ref before = opjit_ir_load(f, c->tile, at);
+    const ir_type type = (ir_type)c->def.type;
+    if (w->pool) {
+        const ir_ref after = ir_expr2(f, ir_kind_op((ir_kind)c->def.kind), type, before, x[0]);
+        opjit_ir_contract_store(c, &inside, c->tile, after, at);
+        return;
+    }
+    x[1 - w->factor] = w->lies_well ? opjit_ir_window_direct(w, opjit_ir_index(f, 0), k)
+                                    : opjit_ir_load(f, w->weights, (ir_ref[]){ opjit_ir_index(f, 0), k });
+    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, type, x[0], x[1], before), at);
+}
+
+/* Whether results are made of what code generation does in registers: more (a mathematical function) would take the
+ * tile out of them. */
+static bool fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j)
+{
+    const ir_func *f = c->f;
+    const inliner in = c->in;
+    block tried = { 0 };
+    c->in = (inliner){ .f = c->f, .sources = in.sources };
+    opjit_ir_contract_result(c, &tried, sum, i, j);
+    c->in = in;
+    const ir_reach seen = opjit_ir_reach(c->f, tried.first);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0 || n->op == IR_LOAD)
+            continue;
+        switch ((ir_op)n->op) {
+        case IR_DIV:
+            if (!ir_is_float((ir_type)n->type))
+                return false;
+            break;
+        case IR_ADD:
+        case IR_SUB:
+        case IR_MUL:
+        case IR_FMA:
+        case IR_MIN:
+        case IR_MAX:
+        case IR_EQ:
+        case IR_NE:
+        case IR_LT:
+        case IR_LE:
+        case IR_SELECT:
+        case IR_LET:
+        case IR_CAST: break;
+        default: return false;
+        }
+    }
+    return seen.nodes != NULL;
+}
+
+/* The tile of lines from i on and positions from j on of the block, in the loop that holds it. */
+static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    ir_ref at[2];
+    block inside;
+    if (c->length <= MOST_TAPS)
+        f->nodes[list->parent].hold = 1;
+    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, c->side[CONTRACT_ROWS].tile),
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), nothing(w));
+    add_taps(w, list, contract_plus(c, contract_times(c, i, w->line), j));
+    opjit_ir_contract_over_tile(c, list, at, &inside);
+    const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
+    if (w->direct_results) {
+        c->at[w->axis[0].dimension] = contract_plus(c, w->first_position, y);
+        w->direct_results = fits_tile(c, sum, w->of_group, x);
+    }
+    if (w->direct_results) {
+        opjit_ir_contract_result(c, &inside, sum, w->of_group, x);
+        return;
+    }
+    if (c->total == 0)
+        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ 1, w->totals }, 0);
+    const ir_ref to[2] = { opjit_ir_index(f, 0), contract_plus(c, contract_times(c, y, w->length), x) };
+    opjit_ir_contract_store(c, &inside, c->total, sum, to);
+}
+
+/* Stores the results of the block from the totals. */
+static void store_results(window *w, block *list, ir_ref lines)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_y, of_x, *last = &of_y;
+    const ir_ref y = contract_loop(c, list, lines, &of_y);
+    ir_ref own = contract_plus(c, w->first_position, y), from = contract_times(c, y, w->joined ? w->line : w->length);
+    if (w->axis[1].dimension >= 0) {
+        c->at[w->axis[0].dimension] = own;
+        own = contract_loop(c, &of_y, opjit_ir_index(f, w->axis[1].size), &of_x);
+        from = contract_plus(c, from, own);
+        last = &of_x;
+    }
+    const ir_ref sum = opjit_ir_load(f, c->total, (ir_ref[]){ opjit_ir_index(f, 0), from });
+    opjit_ir_contract_result(c, last, sum, w->of_group, own);
+}
+
+void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    block of_m, of_n;
+    w->first_channel = c->first_k = opjit_ir_index(f, 0);
+    w->here_channels = opjit_ir_index(f, w->channels);
+    c->here_k = opjit_ir_index(f, c->length);
+    if (w->blocks == 1 && w->free == 1)
+        copy_whole(w, list);
+    else
+        opjit_ir_window_copy(w, list);
+    opjit_ir_window_weights(w, list);
+    const ir_ref n = contract_loop(c, list, opjit_ir_index(f, w->length / columns->tile), &of_n);
+    const ir_ref j = contract_times(c, n, columns->tile);
+    if (w->joined) {
+        add_tile(w, &of_n, opjit_ir_index(f, 0), j);
+    } else {
+        const ir_ref more = contract_plus(c, lines, opjit_ir_index(f, rows->tile - 1));
+        const ir_ref tiles = ir_make2(f, IR_IDIV, IR_INDEX, more, opjit_ir_index(f, rows->tile));
+        const ir_ref m = contract_loop(c, &of_n, opjit_ir_block_let(f, &of_n, tiles), &of_m);
+        add_tile(w, &of_m, contract_times(c, m, rows->tile), j);
+    }
+    if (!w->direct_results)
+        store_results(w, list, lines);
+}
