@@ -132,7 +132,7 @@ static bool add_load(tabler *t, ir_ref statement, ir_ref load, byte_def *own)
 {
     ir_func *f = t->f;
     const uint32_t tensor = ir_at(f, load)->ref, root = opjit_ir_root(f, tensor);
-    const byte_def *d = root < t->count ? &t->defs[root] : &(const byte_def){ OTHER };
+    const byte_def *d = root < t->count ? &t->defs[root] : &(const byte_def){ .is = OTHER };
     if (is_one_element(&f->tensors[tensor]) && (f->tensors[root].role == IR_CONSTANT || d->is == SAME_FOR_ALL))
         return true;
     if (!is_at_own(f, statement, load))
