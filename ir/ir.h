@@ -217,6 +217,10 @@ uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor);
 bool opjit_ir_root_offset(const ir_func *f, uint32_t tensor, int64_t *out);
 /* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
 void opjit_ir_dense_strides(ir_tensor *tensor);
+/* Whether the elements fill memory in row-major order; a stride that moves nothing may be any. */
+bool opjit_ir_is_dense(const ir_tensor *tensor);
+/* The product of the sizes. */
+uint64_t opjit_ir_count_elements(const ir_tensor *tensor);
 
 ir_ref opjit_ir_const(ir_func *f, ir_type type, uint64_t bits); /* bits beyond the width are cleared; bool: 0 or 1 */
 ir_ref opjit_ir_index(ir_func *f, int64_t value);

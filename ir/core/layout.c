@@ -20,6 +20,23 @@ void opjit_ir_dense_strides(ir_tensor *tensor)
     }
 }
 
+bool opjit_ir_is_dense(const ir_tensor *tensor)
+{
+    uint64_t stride = 1;
+    for (uint32_t d = tensor->rank; d-- > 0; stride *= tensor->sizes[d])
+        if (tensor->sizes[d] > 1 && tensor->strides[d] != stride)
+            return false;
+    return true;
+}
+
+uint64_t opjit_ir_count_elements(const ir_tensor *tensor)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < tensor->rank; d++)
+        count *= tensor->sizes[d];
+    return count;
+}
+
 /* A view shows an older tensor.  One that does not (text may say so) counts as its own root, for the verifier to
  * refuse. */
 uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor)

@@ -148,14 +148,6 @@ opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, o
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t elements_of(const ir_tensor *t)
-{
-    uint64_t count = 1;
-    for (uint32_t d = 0; d < t->rank; d++)
-        count *= t->sizes[d];
-    return count;
-}
-
 /* The instance writes all of a tensor of which samples write all, and no more often where they write each element
  * once. */
 static bool writes_all(const ir_samples *samples, const ir_counts *counts, const ir_func *f, const ir_counts *own,
@@ -164,12 +156,12 @@ static bool writes_all(const ir_samples *samples, const ir_counts *counts, const
     bool all = true, once = true;
 
     for (uint32_t i = 0; i < samples->count; i++) {
-        const uint64_t elements = elements_of(&samples->functions[i]->tensors[t]);
+        const uint64_t elements = opjit_ir_count_elements(&samples->functions[i]->tensors[t]);
         all = all && counts[i].stores[t] >= elements;
         once = once && counts[i].stores[t] == elements;
     }
-    return (!all || own->stores[t] >= elements_of(&f->tensors[t])) &&
-           (!once || own->stores[t] == elements_of(&f->tensors[t]));
+    return (!all || own->stores[t] >= opjit_ir_count_elements(&f->tensors[t])) &&
+           (!once || own->stores[t] == opjit_ir_count_elements(&f->tensors[t]));
 }
 
 /* Whether bounds of the stage depend on elements, or it was too long to count. */

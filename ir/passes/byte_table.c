@@ -47,24 +47,6 @@ static bool is_byte(ir_type type)
     return type == IR_U8 || type == IR_I8;
 }
 
-static bool is_row_major(const ir_tensor *t)
-{
-    ir_tensor dense = *t;
-    opjit_ir_dense_strides(&dense);
-    for (uint32_t d = 0; d < t->rank; d++)
-        if (t->sizes[d] > 1 && t->strides[d] != dense.strides[d])
-            return false;
-    return true;
-}
-
-static uint64_t elements_of(const ir_tensor *t)
-{
-    uint64_t n = 1;
-    for (uint32_t d = 0; d < t->rank; d++)
-        n *= t->sizes[d];
-    return n;
-}
-
 static bool is_one_element(const ir_tensor *t)
 {
     for (uint32_t d = 0; d < t->rank; d++)
@@ -103,14 +85,14 @@ static uint32_t source_as(ir_func *f, const byte_def *d, uint32_t shown)
     const ir_tensor *view = &f->tensors[shown], *source = &f->tensors[d->source];
     if (shown == own)
         return d->source;
-    if (view->of != own || view->offset != 0 || !is_row_major(view) || !is_row_major(&f->tensors[own]) ||
-        !is_row_major(source) || elements_of(view) != elements_of(source))
+    if (view->of != own || view->offset != 0 || !opjit_ir_is_dense(view) || !opjit_ir_is_dense(&f->tensors[own]) ||
+        !opjit_ir_is_dense(source) || opjit_ir_count_elements(view) != opjit_ir_count_elements(source))
         return 0;
     ir_tensor t = *view;
     t.type = source->type;
     t.of = opjit_ir_root(f, d->source);
     t.offset = source->role == IR_VIEW ? source->offset : 0;
-    t.bytes = elements_of(view);
+    t.bytes = opjit_ir_count_elements(view);
     t.align = 1;
     return opjit_ir_tensor(f, &t);
 }
@@ -190,7 +172,7 @@ static bool is_worth(const ir_func *f, const byte_def *d)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, d->statement)->ref];
     return d->is == OF_BYTE && !d->is_copy && d->weight >= LEAST_WEIGHT &&
-           (is_byte(t->type) || d->tail >= LEAST_TAIL) && elements_of(t) >= (uint64_t)BYTES * LEAST_TIMES;
+           (is_byte(t->type) || d->tail >= LEAST_TAIL) && opjit_ir_count_elements(t) >= (uint64_t)BYTES * LEAST_TIMES;
 }
 
 /* From the last statement on: what is read by those that stay. */

@@ -42,9 +42,8 @@ opjit_status opjit_ir_verify_yields(verifier *v, uint32_t tensor)
 {
     const ir_func *f = v->f;
     const ir_tensor *t = &f->tensors[tensor];
-    uint64_t wanted = 1, stored = 0;
-    for (uint32_t d = 0; d < t->rank; d++)
-        wanted *= t->sizes[d];
+    const uint64_t wanted = opjit_ir_count_elements(t);
+    uint64_t stored = 0;
     for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
         uint64_t volume = 1;
         for (uint32_t d = 0; ir_at(f, s)->imm && d < t->rank; d++)

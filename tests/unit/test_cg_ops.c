@@ -151,8 +151,9 @@ START_TEST(every_op)
     const ir_op op = (ir_op)_i;
     const ir_op_info *info = &opjit_ir_op_infos[op];
     const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST ||
-                         op == IR_BITS || op == IR_NEAREST || op == IR_ELEM || op == IR_SELECT || op == IR_PAIR || /* test_cg_loops.c */
-                         (info->flags & IR_FLAG_M);                                            /* test_cg_math.c */
+                         op == IR_BITS || op == IR_NEAREST || op == IR_ELEM || op == IR_SELECT ||
+                         op == IR_PAIR ||           /* test_cg_loops.c */
+                         (info->flags & IR_FLAG_M); /* test_cg_math.c */
     if (op == IR_NEAREST)
         check_everywhere(op, IR_I32, IR_F32);
     if (skipped)

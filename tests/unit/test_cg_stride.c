@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_stride.c - vectors of elements that are not adjacent: backwards, every second to fifth, alternating between a
- * few rows, at places out of a table.  Compiled code against the interpreter, between inaccessible pages, so that nothing outside of the tensor
- * is read. */
+ * few rows, at places out of a table.  Compiled code against the interpreter, between inaccessible pages, so that
+ * nothing outside of the tensor is read. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 

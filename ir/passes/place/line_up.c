@@ -167,15 +167,14 @@ bool opjit_ir_reads_across(const ir_func *f, ir_ref statement, ir_ref load)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     const uint32_t fast = find_fast(f, statement, load);
-    uint64_t elements = 1;
     bool across = false;
     for (uint32_t d = 0; d < t->rank && fast < t->rank; d++) {
         if (t->sizes[d] > 1 && t->strides[d] == 0)
             return false; /* elements that are several lines' */
-        elements *= t->sizes[d];
         across = across || (d != fast && t->sizes[d] >= LEAST_SIZE && t->strides[d] < t->strides[fast]);
     }
-    return across && t->strides[fast] > NEAR_STEP && t->sizes[fast] >= LEAST_SIZE && elements >= LEAST_ELEMENTS;
+    return across && t->strides[fast] > NEAR_STEP && t->sizes[fast] >= LEAST_SIZE &&
+           opjit_ir_count_elements(t) >= LEAST_ELEMENTS;
 }
 
 /* Whether the statement is a sum of products, and the load is of what windows read in it: an index moves with what is

@@ -111,23 +111,13 @@ static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
            memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
-/* Whether all dimensions are contiguous in memory. */
-static bool is_row_major(const ir_tensor *t)
-{
-    uint64_t stride = 1;
-    for (uint32_t d = t->rank; d-- > 0; stride *= t->sizes[d])
-        if (t->sizes[d] > 1 && t->strides[d] != stride)
-            return false;
-    return true;
-}
-
 static void add_site(placer *p, item *reader, ir_ref load)
 {
     ir_func *f = p->f;
     const uint32_t tensor = ir_at(f, load)->ref, root = opjit_ir_root(f, tensor);
     const bool own = at_own(f, reader->statement, load);
     if (p->item_of[root] == 0) {
-        reader->plain = reader->plain && own && is_row_major(&f->tensors[tensor]);
+        reader->plain = reader->plain && own && opjit_ir_is_dense(&f->tensors[tensor]);
         return;
     }
     site *s = new_site(p);

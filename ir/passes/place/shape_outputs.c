@@ -6,16 +6,6 @@
 
 #include <string.h>
 
-/* Whether the elements fill memory, the last dimension's side by side; *count: how many there are. */
-static bool is_dense(const ir_tensor *t, uint64_t *count)
-{
-    *count = 1;
-    for (uint32_t d = t->rank; d-- > 0; *count *= t->sizes[d])
-        if (t->sizes[d] > 1 && t->strides[d] != *count)
-            return false;
-    return true;
-}
-
 /* The definition's tensor that the output shows in another shape; 0: it does something else. */
 static uint32_t shown_by(ir_func *f, ir_ref yield)
 {
@@ -27,11 +17,12 @@ static uint32_t shown_by(ir_func *f, ir_ref yield)
     const uint32_t shape = ir_at(f, load)->ref, root = opjit_ir_root(f, shape);
     const ir_tensor *view = &f->tensors[shape], *t = &f->tensors[root];
     int64_t offset;
-    uint64_t outputs, shown, all;
+    const uint64_t all = opjit_ir_count_elements(t);
     bool divided;
     if (shape == root || t->role != IR_VALUE || ir_is_of_recurrence(t) || t->type != out->type ||
         view->rank != out->rank || !opjit_ir_root_offset(f, shape, &offset) || offset != 0 ||
-        !is_dense(out, &outputs) || !is_dense(view, &shown) || !is_dense(t, &all) || outputs != all || shown != all)
+        !opjit_ir_is_dense(out) || !opjit_ir_is_dense(view) || !opjit_ir_is_dense(t) ||
+        opjit_ir_count_elements(out) != all || opjit_ir_count_elements(view) != all)
         return 0;
     for (uint32_t d = 0; d < out->rank; d++)
         if (view->sizes[d] != out->sizes[d] ||

@@ -34,14 +34,11 @@ static bool is_short(const placer *p, uint32_t number)
     const item *x = &p->items[number];
     const ir_node *n = ir_at(f, x->statement);
     const ir_tensor *t = &f->tensors[n->ref];
-    uint64_t count = 1;
     if (p->threads || n->op != IR_DEF || x->recurrence != 0 || opjit_ir_scanned(f, x->statement) >= 0 ||
         opjit_ir_is_counted(f, x->statement) || n->kind == IR_DOT || ir_kind_op((ir_kind)n->kind) == IR_OP_NONE)
         return false;
-    for (uint32_t d = 0; d < t->rank; d++)
-        count *= t->sizes[d];
     const int64_t steps = ir_index_value(f, ir_operand(f, x->statement, n->count - 1));
-    return count >= LEAST_COUNT && steps >= 2 && steps <= IR_REDUCE_LANES &&
+    return opjit_ir_count_elements(t) >= LEAST_COUNT && steps >= 2 && steps <= IR_REDUCE_LANES &&
            (steps <= MOST_STEPS || reads_neighbours(p->f, x->statement)) && steps <= (int64_t)n->block &&
            (x->weight + 1) * (uint64_t)steps <= MOST_WORK;
 }

@@ -32,14 +32,6 @@ static int64_t steps_of(const ir_func *f, ir_ref statement)
     return ir_index_value(f, ir_operand(f, statement, ir_at(f, statement)->count - 1));
 }
 
-static uint64_t count_elements(const ir_tensor *t)
-{
-    uint64_t count = 1;
-    for (uint32_t d = 0; d < t->rank; d++)
-        count *= t->sizes[d];
-    return count;
-}
-
 /* Whether the reduction has many short rows, and is neither a step's nor what the row's other values are computed
  * with, which is a stage of whole rows. */
 static bool is_short_row(const aligner *a, ir_ref statement)
@@ -54,8 +46,8 @@ static bool is_short_row(const aligner *a, ir_ref statement)
     const bool single = arg || n->imm == 1; /* what has no lanes is far slower than with neighbours as lanes */
     const int64_t steps = steps_of(f, statement), least = single ? LEAST_STEPS : SHUFFLED + 1;
     const uint32_t last = ir_rank_in_use(t);
-    const uint64_t bytes = count_elements(t) * (uint64_t)steps * opjit_ir_type_size((ir_type)n->type);
-    return last > 0 && t->rank < RANK && t->sizes[last - 1] >= LEAST_LINE && count_elements(t) >= LEAST_ROWS &&
+    const uint64_t bytes = opjit_ir_count_elements(t) * (uint64_t)steps * opjit_ir_type_size((ir_type)n->type);
+    return last > 0 && t->rank < RANK && t->sizes[last - 1] >= LEAST_LINE && opjit_ir_count_elements(t) >= LEAST_ROWS &&
            steps >= least && steps <= (single ? MOST_STEPS : IR_REDUCE_LANES) && (arg || bytes <= a->cache / 2) &&
            (arg ? n->type != IR_INDEX : !a->is_spread[n->ref]);
 }
@@ -96,7 +88,7 @@ static ir_ref copy(aligner *a, ir_ref statement, ir_ref load)
         t.sizes[t.rank] = own.sizes[d];
         from[t.rank++] = opjit_ir_coordinate(f, statement, d);
     }
-    t.bytes = count_elements(&t) * opjit_ir_type_size(t.type);
+    t.bytes = opjit_ir_count_elements(&t) * opjit_ir_type_size(t.type);
     opjit_ir_dense_strides(&t);
     const uint32_t tensor = opjit_ir_tensor(f, &t);
     const ir_ref def = opjit_ir_def(f, tensor);
@@ -155,7 +147,8 @@ static bool begin(aligner *a)
             const uint32_t root = n->op == IR_LOAD ? opjit_ir_root(f, n->ref) : 0;
             if (n->op == IR_LOAD && a->defs[root] != 0)
                 a->is_spread[root] = a->is_spread[root] || a->is_spread[own] || opjit_ir_reduced(f, s) != 0 ||
-                                     count_elements(&f->tensors[own]) > count_elements(&f->tensors[root]);
+                                     opjit_ir_count_elements(&f->tensors[own]) >
+                                         opjit_ir_count_elements(&f->tensors[root]);
         }
     }
     return true;
