@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "frontend/cli/model.h"
+#include "frontend/cli/model/model.h"
 
 /* Exit status; a contract. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -45,17 +45,17 @@ typedef struct cli_options {
 } cli_options;
 
 typedef int (*cli_command_fn)(const cli_options *options); /* gives the exit status */
-int opjit_cli_run(const cli_options *options);             /* cmd_run.c */
-int opjit_cli_explain(const cli_options *options);         /* cmd_explain.c */
-int opjit_cli_bench(const cli_options *options);           /* cmd_bench.c */
-int opjit_cli_compile_ahead(const cli_options *options);   /* cmd_compile.c */
-int opjit_cli_cache(const cli_options *options);           /* cmd_cache.c */
-int opjit_cli_ops(const cli_options *options);             /* cmd_ops.c */
-int opjit_cli_targets(const cli_options *options);         /* cmd_list.c */
+int opjit_cli_run(const cli_options *options);             /* command/run.c */
+int opjit_cli_explain(const cli_options *options);         /* command/explain.c */
+int opjit_cli_bench(const cli_options *options);           /* command/bench.c */
+int opjit_cli_compile_ahead(const cli_options *options);   /* command/compile.c */
+int opjit_cli_cache(const cli_options *options);           /* command/cache.c */
+int opjit_cli_ops(const cli_options *options);             /* command/ops.c */
+int opjit_cli_targets(const cli_options *options);         /* command/list.c */
 int opjit_cli_version(const cli_options *options);
 int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
-/* What one of --emit's choices stands for: bits 1 << opjit_artifact_kind (cmd_compile.c). */
+/* What one of --emit's choices stands for: bits 1 << opjit_artifact_kind (command/compile.c). */
 uint32_t opjit_cli_emit_kinds(const char *name, size_t length);
 
 /* --- common.c ----------------------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "frontend/cli/cli.h"
-#include "frontend/cli/trace.h"
+#include "frontend/cli/command/trace.h"
 
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the program: reads the command line by options.c, and runs a command.  What commands do is in the cmd_*.c
- * files. */
+/* main.c - the program: reads the command line by options.c, and runs a command.  What commands do is in command/. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 
 #include <opjit/artifact.h>
 
-#include "frontend/cli/onnx.h"
+#include "frontend/cli/command/onnx.h"
 #include "frontend/cli/options.h"
 
 /* OPJIT_CACHE_DIR, else opjit in the XDG cache folder; NULL where there is no home either.  arena owns the text. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/cli/suggest.h"
+#include "frontend/cli/text/suggest.h"
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 const cli_command_row opjit_cli_commands[] = {

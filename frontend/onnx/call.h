@@ -258,7 +258,7 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
 opjit_status opjit_onnx_initializers(onnx_import *m, const onnx_graph *g);
 /* Makes a table of the model's functions, which nodes are looked up in. */
 opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model);
-/* Whether the row's inputs may be sequences and optional values; others are never called with such (op_sequence.c). */
+/* Whether the row's inputs may be sequences and optional values; others are never called with such (ops/sequence.c). */
 bool opjit_onnx_takes_lists(const onnx_row *row);
 /* Runs the call on constants alone, and gives constants. */
 opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control.c - If: the branch that a known condition takes; of an unknown one both, and a choice between them.  Loop and
  * Scan, whose number of rounds is known, as their rounds one after the other. */
-#include "frontend/onnx/ops.h"
+#include "frontend/onnx/ops/ops.h"
 
 /* The graph of an attribute, with these inputs and at least these outputs; NULL: it was refused. */
 static const onnx_graph *graph_of(onnx_import *m, const onnx_call *c, const char *name, uint32_t inputs,

@@ -3,7 +3,7 @@
  * elements, mostly.  So the call is made twice in graphs of its own, with 2 and with 3 for each size that is 0; sizes
  * of its outputs grow along, and say what they are for 0.  Where all outputs then have no elements, there is nothing
  * else to do. */
-#include "frontend/onnx/ops.h"
+#include "frontend/onnx/ops/ops.h"
 
 bool opjit_onnx_has_empty(const onnx_call *c)
 {

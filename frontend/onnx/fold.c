@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c - nodes that read constants alone: a graph of that node, run by the interpreter while the model is read. */
 #include "frontend/frontend.h"
-#include "frontend/onnx/ops.h"
+#include "frontend/onnx/ops/ops.h"
 
 enum {
     FOLDED_MOST = 1 << 18, /* elements of results */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "frontend/onnx/compute.h"
-#include "frontend/onnx/ops.h"
+#include "frontend/onnx/ops/ops.h"
 
 /* node 12 "conv1" (Conv) */
 static void prefix_node(onnx_import *m, const onnx_node *n)

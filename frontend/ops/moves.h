@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* moves.h - shared by the operators that only move elements: checks of counts, axes and sizes, loads at computed
- * coordinates, and indices that come from data.  For the files of this folder. */
+ * coordinates, and indices that come from data.  For operators of every kind. */
 #ifndef OPJIT_FRONTEND_OPS_MOVES_H
 #define OPJIT_FRONTEND_OPS_MOVES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - shared by operators over axes: checks of Axes and sizes, definitions between input and output, reductions.
- * For the files of this folder. */
+ * For operators of every kind. */
 #ifndef OPJIT_FRONTEND_OPS_REDUCE_H
 #define OPJIT_FRONTEND_OPS_REDUCE_H
 

@@ -43,13 +43,19 @@ check(codegen/process
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/cli/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
 
+# Its rooms: text knows no files, files no models, models no commands, and timing none of them.
+check(frontend/cli/text "${c}|${posix}|${public}|\"frontend/cli/text/|\"runtime/base/(base|utf8)\\.h")
+check(frontend/cli/files "${c}|${posix}|${public}|\"frontend/cli/(files|text)/|\"runtime/base/(base|utf8)\\.h")
+check(frontend/cli/model "${c}|${posix}|${public}|\"frontend/cli/(model|files|text)/|\"runtime/base/(base|utf8)\\.h")
+check(frontend/cli/measure "${c}|${posix}|${public}|\"frontend/cli/measure/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
+
 # A host may have the program's reader of models, as TVM FFI's has.
-check(frontend/hosts "${c}|${posix}|${public}|\"frontend/(hosts/|cli/model\\.h)|<(Python|structmember)\\.h")
+check(frontend/hosts "${c}|${posix}|${public}|\"frontend/(hosts/|cli/model/model\\.h)|<(Python|structmember)\\.h")
 
 # The program uses the public API alone: it is the proof that the API suffices.  From inside it takes runtime/base's
 # memory, byte strings, lines of errors and UTF-8, which know nothing of operators or kernels, instead of a second copy
 # of them; of base.h's other names, none.
-file(GLOB files RELATIVE ${ROOT} ${ROOT}/frontend/cli/*.c ${ROOT}/frontend/cli/*.h)
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/frontend/cli/*.c ${ROOT}/frontend/cli/*.h)
 set(base "arena|bytes|error|default_allocator|allocate|release|no_memory|printable|hash64")
 foreach(file IN LISTS files)
     file(READ ${ROOT}/${file} text)

@@ -13,7 +13,7 @@
 
 #include <opjit/artifact.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/bare.h"
 #include "tests/bench/process.h"
 #include "tests/bench/report.h"

@@ -8,7 +8,7 @@
 
 #include <opjit/artifact.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/bare.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/loops.h"

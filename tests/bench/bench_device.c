@@ -9,7 +9,7 @@
 
 #include <opjit/device.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/report.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "runtime/base/base.h"
 #include "tests/bench/hand.h"
 #include "tests/bench/pool.h"

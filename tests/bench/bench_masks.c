@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/hand_masks.h"
 #include "tests/bench/pool.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "runtime/base/base.h"
 #include "tests/bench/across.h"
 #include "tests/bench/report.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/report.h"
 
 #define LARGEST (UINT64_C(4) << 20) /* bytes */

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/pool.h"
 #include "tests/bench/report.h"
 

@@ -8,7 +8,7 @@
 
 #include <opjit/opjit.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 #include "tests/bench/kernel.h"
 #include "tests/bench/report.h"
 

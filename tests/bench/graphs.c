@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "frontend/cli/subject.h"
+#include "frontend/cli/measure/subject.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 #define U8 DML_TENSOR_DATA_TYPE_UINT8

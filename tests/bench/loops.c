@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/measure.h"
+#include "frontend/cli/measure/measure.h"
 
 static struct {
     LLVMTargetMachineRef none, standard;   /* by code generation level */

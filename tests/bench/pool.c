@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "frontend/cli/measure.h"
+#include "frontend/cli/measure/measure.h"
 
 enum { PIECES = 32 };
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "frontend/cli/measure.h"
+#include "frontend/cli/measure/measure.h"
 
 extern char **environ;
 

@@ -5,8 +5,8 @@
 
 #include <opjit/opjit.h>
 
-#include "frontend/cli/measure.h"
-#include "frontend/cli/table.h"
+#include "frontend/cli/measure/measure.h"
+#include "frontend/cli/text/table.h"
 
 #define REPORT_PAIRS 21u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_model.c - any bytes as a model: JSON reader, resources, descriptors, operators, commands.  No file is read
  * or written and nothing is compiled; resources are kept small, so that a large one costs no time. */
-#include "frontend/cli/model.h"
+#include "frontend/cli/model/model.h"
 #include "tests/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/cli/suggest.h"
+#include "frontend/cli/text/suggest.h"
 
 static const char *const names[] = { "run",          "explain",          "Epsilon", "InputTensor", "Sizes",
                                      "OutputTensor", "ELEMENT_WISE_ADD", "PADDING", "x86-64-v3",   "znver3" };

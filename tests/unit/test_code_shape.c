@@ -16,7 +16,7 @@
 #include "tests/support/golden.h"
 
 enum { MOST_LINES = 500, MOST_COLUMNS = 120, MOST_FUNCTION = 60, MOST_CIRCLE = 3 };
-enum { MAX_FILES = 96, MAX_LAYER_FILES = 400, MAX_NAMES = 4096 };
+enum { MAX_FILES = 96, MAX_LAYER_FILES = 640, MAX_NAMES = 4096 };
 
 static const char *const layers[] = { "codegen", "frontend", "ir", "runtime" };
 enum { LAYERS = sizeof layers / sizeof *layers };
@@ -315,7 +315,7 @@ static void for_each_folder(void (*check)(const char *folder), bool deep)
     }
 }
 
-/* The files of all folders of a layer; their stems are the folders' names. */
+/* The files of all folders of a layer and of the rooms in these; their stems are the folders' names. */
 static uint32_t read_layer(const char *layer, source *out)
 {
     char pattern[512];
@@ -323,6 +323,8 @@ static uint32_t read_layer(const char *layer, source *out)
     uint32_t count = 0;
     snprintf(pattern, sizeof pattern, "%s/../%s/*/", root(), layer);
     ck_assert_msg(glob(pattern, GLOB_ONLYDIR, NULL, &found) == 0, "no folder matches %s", pattern);
+    snprintf(pattern, sizeof pattern, "%s/../%s/*/*/", root(), layer);
+    glob(pattern, GLOB_ONLYDIR | GLOB_APPEND, NULL, &found);
     for (size_t k = 0; k < found.gl_pathc; k++) {
         const char *path = found.gl_pathv[k] + strlen(root()) + strlen("/../");
         char folder[256];
@@ -330,7 +332,8 @@ static uint32_t read_layer(const char *layer, source *out)
         ck_assert_uint_le(count + MAX_FILES, MAX_LAYER_FILES);
         const uint32_t more = read_folder(folder, out + count);
         for (uint32_t i = count; i < count + more; i++)
-            snprintf(out[i].stem, sizeof out[i].stem, "%s", folder + strlen(layer) + 1);
+            snprintf(out[i].stem, sizeof out[i].stem, "%.*s", (int)strcspn(folder + strlen(layer) + 1, "/"),
+                     folder + strlen(layer) + 1);
         count += more;
     }
     globfree(&found);

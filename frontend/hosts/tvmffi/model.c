@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/model.h"
+#include "frontend/cli/model/model.h"
 #include "frontend/hosts/tvmffi/host.h"
 
 /* By its name, or the only one. */
