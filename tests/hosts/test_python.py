@@ -860,12 +860,29 @@ class Package(unittest.TestCase):
             k(part)
         with self.assertRaisesRegex(ValueError, "^constant: a tensor without memory given$"):
             opjit.Graph().input((4, 5)) + part
+        for size in (79, 40, 1):
+            shrunk, out = torch.ones(4, 5), torch.ones(4, 5)
+            for x in (shrunk, out):
+                x.untyped_storage().resize_(size)
+            for call in (lambda: k(shrunk), lambda: k(a, out=out)):
+                with self.assertRaisesRegex(opjit.Error, "^buffer [01]: a tensor that is larger than its storage given, "
+                                                         "which was resized$"):
+                    call()
+        kept = torch.ones(12, 5)[4:8]  # of which a storage may have just enough
+        kept.untyped_storage().resize_(4 * 8 * 5)
+        self.assertTrue(torch.equal(k(kept), torch.full((4, 5), 2.0)))
+        kept.untyped_storage().resize_(4 * 8 * 5 - 1)
+        with self.assertRaisesRegex(opjit.Error, "larger than its storage"):
+            k(kept)
         w = torch.ones(4, 5, requires_grad=True)
         for out in (None, a):
             with self.assertRaisesRegex(opjit.Error, r"^buffer 0: a tensor that requires grad given[^\n]*$"):
                 k(w, out=out)
             with torch.no_grad():
                 self.assertTrue(torch.equal(k(w, out=out), torch.full((4, 5), 2.0)))
+        with self.assertRaisesRegex(opjit.Error, r"^buffer 0: a tensor that requires grad given[^\n]*$"):
+            k(torch.nn.Parameter(a))  # another type, asked by itself
+        self.assertTrue(torch.equal(k(torch.nn.Parameter(torch.ones(4, 5), False)), torch.full((4, 5), 2.0)))
         self.assertTrue(torch.equal(k(torch.ones(4, 5, requires_grad=True).detach()), torch.full((4, 5), 2.0)))
 
     def test_torch_views_of_other_signs(self):

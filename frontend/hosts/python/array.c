@@ -4,7 +4,6 @@
  * written. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "frontend/hosts/python/host.h"
 
@@ -91,39 +90,27 @@ static void view_of_buffer(host_array *a)
     }
 }
 
-/* The C function behind a method without arguments; NULL: there is no such method, or it is one of Python's. */
-static PyCFunction function_of(PyObject *object, const char *name)
+/* What is known of the object's type; NULL: it has no table.  A place is kept for each of the last types: tensors and
+ * parameters of PyTorch are two. */
+static const host_kind *kind_of(host_state *state, PyObject *object)
 {
-    PyObject *const method = PyObject_GetAttrString(object, name);
-    PyCFunction function = NULL;
-    if (method == NULL)
-        PyErr_Clear();
-    else if (PyCFunction_Check(method) && PyCFunction_GetFlags(method) == METH_NOARGS)
-        function = PyCFunction_GetFunction(method);
-    Py_XDECREF(method);
-    return function;
-}
-
-/* The table of the object's type; NULL: it has none. */
-static const dlpack_exchange *exchange_of(host_state *state, PyObject *object)
-{
-    PyTypeObject *const type = Py_TYPE(object);
+    PyObject *const type = (PyObject *)Py_TYPE(object);
     PyObject *capsule;
-    if ((PyObject *)type == state->exchange_type)
-        return state->exchange;
-    capsule = PyObject_GetAttr((PyObject *)type, state->str_exchange);
+    host_kind *kind;
+    for (uint32_t i = 0; i < HOST_KINDS; i++)
+        if (state->kinds[i].type == type)
+            return &state->kinds[i];
+    capsule = PyObject_GetAttr(type, state->str_exchange);
     if (capsule != NULL) {
         const dlpack_exchange *const table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+        Py_DECREF(capsule); /* the table is the type's */
         if (table != NULL && table->major == 1 && table->view != NULL) {
-            Py_XDECREF(state->exchange_type);
-            state->exchange_type = Py_NewRef((PyObject *)type);
-            state->exchange = table; /* the type's, which is kept */
-            state->has_gradients = PyObject_HasAttr((PyObject *)type, state->str_requires_grad) != 0;
-            state->is_negated = function_of(object, "is_neg");
-            Py_DECREF(capsule);
-            return table;
+            kind = &state->kinds[state->next_kind++ % HOST_KINDS];
+            Py_XDECREF(kind->type);
+            *kind = (host_kind){ .type = Py_NewRef(type), .exchange = table };
+            host_torch_look(state, kind, object);
+            return kind;
         }
-        Py_DECREF(capsule);
     }
     PyErr_Clear();
     return NULL;
@@ -153,8 +140,7 @@ static void name_exception(uint32_t index)
     Py_XDECREF(type);
 }
 
-/* Raises "buffer 1: WHAT given, WHY". */
-static int refuse(host_state *state, uint32_t index, const char *what, const char *why)
+int host_refuse(host_state *state, uint32_t index, const char *what, const char *why)
 {
     opjit_error error = {
         .status = OPJIT_INVALID_ARGUMENT, .node = -1, .index = (int32_t)index, .op = "call", .field = "buffers"
@@ -164,53 +150,18 @@ static int refuse(host_state *state, uint32_t index, const char *what, const cha
     return -1;
 }
 
-/* Refuses a tensor that somebody wants the gradient of, as kernels have none. */
-static int check_gradient(host_state *state, PyObject *object, uint32_t index)
-{
-    PyObject *const needs = PyObject_GetAttr(object, state->str_requires_grad);
-    PyObject *module, *is_enabled = NULL;
-    int status = needs != NULL ? 0 : -1;
-    if (needs == Py_True) {
-        module = PyImport_ImportModule("torch");
-        is_enabled = module != NULL ? PyObject_CallMethod(module, "is_grad_enabled", NULL) : NULL;
-        Py_XDECREF(module);
-        status = is_enabled == Py_False ? 0 : -1;
-    }
-    if (is_enabled == Py_True)
-        status = refuse(state, index, "a tensor that requires grad",
-                        "kernels have no gradient: detach() it, or call under torch.no_grad()");
-    Py_XDECREF(is_enabled);
-    Py_XDECREF(needs);
-    return status;
-}
-
-/* Refuses a tensor whose elements in memory have the other sign, as those of x.conj().imag do. */
-static int check_sign(host_state *state, PyObject *object, uint32_t index)
-{
-    PyObject *const is_negated = state->is_negated(object, NULL);
-    int status = is_negated != NULL ? 0 : -1;
-    if (is_negated == Py_True)
-        status = refuse(state, index, "a view with the negative bit",
-                        "its elements' signs are not in memory: "
-                        "resolve_neg() it");
-    Py_XDECREF(is_negated);
-    return status;
-}
-
-static int take_exchange(host_state *state, const dlpack_exchange *exchange, PyObject *object, uint32_t index,
+static int take_exchange(host_state *state, const host_kind *kind, PyObject *object, uint32_t index,
                          host_array_role role, host_array *out)
 {
-    if (exchange->view(object, &out->tensor) != 0) {
+    if (role == HOST_RESULT && host_torch_data(state, kind, object, &out->tensor))
+        return 0;
+    if (kind->exchange->view(object, &out->tensor) != 0) {
         name_exception(index);
         return -1;
     }
-    if (role == HOST_RESULT)
+    if (role == HOST_RESULT || kind->torch == HOST_TORCH_NO)
         return 0;
-    if ((uintptr_t)out->tensor.data < state->first_address)
-        out->tensor.data = NULL;
-    if (state->is_negated != NULL && out->tensor.code == HOST_CODE_FLOAT && check_sign(state, object, index) != 0)
-        return -1;
-    return state->has_gradients && role == HOST_INPUT ? check_gradient(state, object, index) : 0;
+    return host_torch_check(state, kind, object, index, role, &out->tensor);
 }
 
 /* Refuses a masked array that hides something; state->plain_type becomes the type of one that has no mask at all. */
@@ -226,7 +177,7 @@ static int check_mask(host_state *state, PyObject *object, uint32_t index)
         Py_XDECREF(module);
         Py_XDECREF(masked);
         if (hides > 0)
-            return refuse(state, index, "a masked array", "kernels have no masks: filled() it");
+            return host_refuse(state, index, "a masked array", "kernels have no masks: filled() it");
         return hides;
     }
     before = state->plain_type;
@@ -272,16 +223,9 @@ static int take_capsule(host_state *state, PyObject *object, host_array *out)
     return 0;
 }
 
-/* Memory that is allocated lies behind the program, and from 1 GiB on where somebody asks for low addresses. */
-uintptr_t host_first_address(void)
-{
-    const uintptr_t program = (uintptr_t)getauxval(AT_PHDR), low = (uintptr_t)1 << 30;
-    return program < low ? program : low;
-}
-
 int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out)
 {
-    const dlpack_exchange *exchange;
+    const host_kind *kind;
     out->capsule = NULL;
     out->has_buffer = out->read_only = false;
     out->type = NULL;
@@ -294,9 +238,9 @@ int host_array_take(host_state *state, PyObject *object, uint32_t index, host_ar
         view_of_buffer(out);
         return (PyObject *)Py_TYPE(object) == state->plain_type ? 0 : check_mask(state, object, index);
     }
-    exchange = exchange_of(state, object);
-    if (exchange != NULL)
-        return take_exchange(state, exchange, object, index, role, out);
+    kind = kind_of(state, object);
+    if (kind != NULL)
+        return take_exchange(state, kind, object, index, role, out);
     if (PyObject_HasAttrString(object, "__dlpack__"))
         return take_capsule(state, object, out);
     PyErr_Format(PyExc_TypeError, "buffer %u: an array is needed, %R given", index, (PyObject *)Py_TYPE(object));

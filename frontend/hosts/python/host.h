@@ -25,6 +25,29 @@ typedef struct dlpack_exchange {
     int (*view)(void *object, host_tensor *out); /* borrowed from the object; 0: done, else an exception is set */
 } dlpack_exchange;
 
+/* How an array's type is asked for what PyTorch's tensors have beside their memory (torch.c). */
+typedef enum host_torch_kind { HOST_TORCH_NO, HOST_TORCH_METHODS, HOST_TORCH_FUNCTIONS } host_torch_kind;
+/* A type whose arrays are taken by DLPack's table. */
+typedef struct host_kind {
+    PyObject *type; /* NULL: the place is free */
+    const dlpack_exchange *exchange;
+    host_torch_kind torch;
+    PyCFunction is_negated; /* of METHODS; NULL: there is none */
+} host_kind;
+#define HOST_KINDS 4
+
+/* Functions that PyTorch exports.  A handle is a pointer to the pointer to a tensor. */
+typedef struct host_torch {
+    int32_t (*handle_of)(void *object, void **handle); /* a new one; 0: done, as for the others */
+    int32_t (*drop)(void *handle);
+    int32_t (*storage_bytes)(void *handle, int64_t *out);
+    int32_t (*storage_offset)(void *handle, int64_t *out); /* elements */
+    int32_t (*data_of)(void *handle, void **out);
+    bool (*is_recording)(void); /* gradients */
+    bool (*is_negated)(const void *handle);
+    bool (*requires_grad)(const void *tensor);
+} host_torch;
+
 /* The module's state: one for each interpreter. */
 typedef struct host_state {
     opjit_context *context; /* made when it is first needed */
@@ -35,12 +58,10 @@ typedef struct host_state {
     PyObject *str_out, *str_dlpack, *str_exchange, *str_requires_grad,
         *versions;                       /* constants of calls; versions: { "max_version": (1, 3) } */
     PyObject *numpy_empty, *numpy_dtype; /* NumPy's; NULL: not asked for yet */
-    PyObject *exchange_type;             /* the type that had a table last */
-    const dlpack_exchange *exchange;     /* and its table */
-    bool has_gradients;                  /* arrays of the type say whether they need one */
-    PyCFunction is_negated;              /* and whether memory has the other sign; NULL: they don't */
+    host_kind kinds[HOST_KINDS];         /* the types that had a table last */
+    uint32_t next_kind;                  /* which place the next one gets */
+    host_torch torch;                    /* zero: not looked for, or this version has not all of them */
     PyObject *plain_type;                /* the type with a buffer that had no mask last */
-    uintptr_t first_address;             /* no array lies below it */
 } host_state;
 
 /* An input or output of a graph as it was declared: a kernel knows the view of it that one of its readers has. */
@@ -165,9 +186,16 @@ typedef struct host_array {
 /* What an array is of a call: the caller's, or a result that was just made, of which all is known. */
 typedef enum host_array_role { HOST_INPUT, HOST_OUTPUT, HOST_RESULT } host_array_role;
 
-/* An address below all arrays of this process.  PyTorch gives a lower one for a part of a tensor whose memory is gone:
- * what lies before the part. */
-uintptr_t host_first_address(void);
+/* Raises "buffer 1: WHAT given, WHY"; gives -1. */
+int host_refuse(host_state *state, uint32_t index, const char *what, const char *why);
+/* Fills what `kind` has to say of PyTorch, of which `object` is the first of its type. */
+void host_torch_look(host_state *state, host_kind *kind, PyObject *object);
+/* The memory of a tensor that was just made; false: not known in this way. */
+bool host_torch_data(const host_state *state, const host_kind *kind, PyObject *object, host_tensor *tensor);
+/* Refuses a tensor whose memory is not all of it; *tensor has no data where it has no memory.  -1: an exception is
+ * set. */
+int host_torch_check(host_state *state, const host_kind *kind, PyObject *object, uint32_t index, host_array_role role,
+                     host_tensor *tensor);
 /* Takes the memory of buffer `index` without a copy; -1: it has none, or it has not all that the array means (a
  * gradient, a mask, signs), and there is an exception. */
 int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out);

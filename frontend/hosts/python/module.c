@@ -252,7 +252,6 @@ static int module_exec(PyObject *module)
     state->str_exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
     state->str_requires_grad = PyUnicode_InternFromString("requires_grad");
     state->versions = Py_BuildValue("{s:(ii)}", "max_version", 1, 3);
-    state->first_address = host_first_address();
     if (state->error == NULL || state->str_out == NULL || state->str_dlpack == NULL || state->str_exchange == NULL ||
         state->str_requires_grad == NULL || state->versions == NULL ||
         PyModule_AddObjectRef(module, "Error", state->error) < 0 ||
@@ -272,7 +271,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->kernel_type);
     Py_VISIT(state->numpy_empty);
     Py_VISIT(state->numpy_dtype);
-    Py_VISIT(state->exchange_type);
+    for (uint32_t i = 0; i < HOST_KINDS; i++)
+        Py_VISIT(state->kinds[i].type);
     Py_VISIT(state->plain_type);
     return 0;
 }
@@ -292,7 +292,8 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->versions);
     Py_CLEAR(state->numpy_empty);
     Py_CLEAR(state->numpy_dtype);
-    Py_CLEAR(state->exchange_type);
+    for (uint32_t i = 0; i < HOST_KINDS; i++)
+        Py_CLEAR(state->kinds[i].type);
     Py_CLEAR(state->plain_type);
     return 0;
 }
