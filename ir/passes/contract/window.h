@@ -11,6 +11,7 @@
 enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
 enum { WINDOW_CLASSES = 16 /* of both axes: each is a nest of loops */ };
 enum { WINDOW_PHASES = 8 /* at most */ };
+enum { WINDOW_MANY_CLASSES = 4 /* for a loop over them: a block that is transposed has as many rows */ };
 enum { WINDOW_FORMS = 5 /* of tiles with some of the taps: likewise */ };
 
 /* A digit of k, size values of k / divide.  Number 0 is the highest. */
@@ -57,11 +58,13 @@ typedef struct window {
     int64_t in_word;               /* of which so many are channels: all four, or as many as there are */
     bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
     uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
-    bool alone;                    /* window_alone.c makes it, and uses the next six */
+    bool alone;                    /* window_alone.c makes it, and uses the next eight */
     /* lines of the copy's remainders along the outer axis follow each other in a plane */
     bool in_turn;
     bool joined;                   /* all lines of a block are one */
     bool direct_results;           /* they are stored from the tile */
+    bool by_lines;                 /* the copy is made line by line, with padding only between them */
+    int64_t shift;                 /* elements of the copy before its first line */
     int64_t line;                  /* elements of the copy from a line of positions to the next */
     int64_t length, totals;        /* positions of a line that tiles have; of all lines */
     bool gathers;                  /* taps are read from memory one by one: there is no copy */
@@ -124,6 +127,11 @@ bool opjit_ir_window_is_alone(const window *w);
 void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes);
 /* Stores the results of a block of `lines` lines of positions. */
 void opjit_ir_window_alone(window *w, block *list, ir_ref lines);
+/* window_alone_copy.c: what padding is: of sums 0, of pools what changes no result. */
+uint64_t opjit_ir_window_nothing(const window *w);
+/* Sets where the lines of the copy begin, which is at whole vectors, and its size, for at least so many elements. */
+void opjit_ir_window_align(window *w, int64_t lanes, int64_t least);
+void opjit_ir_window_alone_copy(window *w, block *list);
 /* window_copy.c: what a block of k reads, to scratch: the windows' factor, for the rows of positions from
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);

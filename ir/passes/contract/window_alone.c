@@ -20,8 +20,8 @@ enum {
     MOST_VECTORS = 8,    /* of a tile */
     ALONE_CLASSES = 64,  /* of both axes */
     COPY_BYTES = 65536,
+    LINES_BYTES = 8192,  /* of a copy that is made line by line: it stays in the first cache */
     ENOUGH_BLOCKS = 8,   /* for threads */
-    MANY_CLASSES = 4,    /* for a loop over them: a block that is transposed has as many rows */
     JOINED = 4,          /* lines are one where that takes less than so many */
     SEPARATE = 5         /* of so many parts of the vectors of separate ones */
 };
@@ -69,13 +69,18 @@ static int64_t best_part(int64_t size, int64_t most)
     return best;
 }
 
-/* Lines of a block, whole tiles. */
+/* Lines of a block, whole tiles; if possible blocks of one size. */
 static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
 {
     const int64_t size = w->axis[0].size;
     const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
-    int64_t most = given != NULL ? given->block_columns / w->pitch : COPY_BYTES / line;
+    int64_t most = given != NULL ? given->block_columns / w->pitch : (w->by_lines ? LINES_BYTES : COPY_BYTES) / line;
     most = most < tile ? tile : most;
+    for (int64_t even = most; w->by_lines && even > most / 2; even--)
+        if (size % even == 0 && even % tile == 0) {
+            most = even;
+            break;
+        }
     w->blocks = up(size, most);
     const int64_t others = window_images(w) * w->groups;
     if (given == NULL && others * w->blocks < ENOUGH_BLOCKS)
@@ -103,8 +108,12 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     const int64_t vectors = up(x->size, lanes);
     set_outer(w);
     w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
-    w->line = w->pitch * (y->whole ? y->stride : w->in_turn ? y->classes : 1);
-    w->joined = x->dimension < 0 || w->line * SEPARATE < vectors * lanes * JOINED;
+    const int64_t lines_apart = y->whole ? y->stride : w->in_turn ? y->classes : 1;
+    w->joined = x->dimension < 0 || w->pitch * lines_apart * SEPARATE < vectors * lanes * JOINED;
+    w->by_lines = x->size >= lanes && w->free == 1 && y->classes == 1 && x->classes < WINDOW_MANY_CLASSES;
+    if (w->by_lines && !w->joined)
+        w->pitch = up(w->pitch, lanes) * lanes;
+    w->line = w->pitch * lines_apart;
     rows->size = rows->block = rows->blocks = 1;
     rows->tile = 1;
     if (!w->joined) {
@@ -127,136 +136,8 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     w->totals = w->joined ? w->length : lines * w->length;
     const int64_t below = w->in_turn ? y->taps - 1 : y->reach;
     w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
-}
-
-/* --- the copy ----------------------------------------------------------------------------------------------------- */
-
-/* What padding is: of sums 0, of pools what changes no result. */
-static uint64_t nothing(const window *w)
-{
-    return opjit_ir_identity((ir_type)w->c.def.type, (ir_kind)w->c.def.kind);
-}
-
-/* What the tap that is this remainder of each axis reads at y and x; channel: of digit 0, if it has no axis. */
-static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *class, ir_ref y, ir_ref x)
-{
-    ir_ref at[9], digits[WINDOW_DIGITS];
-    memcpy(at, w->c.at, sizeof at);
-    at[w->axis[0].dimension] = y;
-    if (w->axis[1].dimension >= 0)
-        at[w->axis[1].dimension] = x;
-    for (uint32_t d = 0; d < w->digit_count; d++)
-        digits[d] = w->digits[d].axis >= 0 ? class[w->digits[d].axis] : d == 0 ? channel : opjit_ir_index(w->c.f, 0);
-    if (w->axis[0].whole) {
-        digits[w->axis[0].digit] = y;
-        at[w->axis[0].dimension] = opjit_ir_index(w->c.f, 0);
-    }
-    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
-}
-
-/* Whether it is padding wherever the other axis is. */
-static bool is_padding(window *w, uint32_t axis, ir_ref channel, const int64_t *class, int64_t position)
-{
-    ir_func *f = w->c.f;
-    block unused = { 0 };
-    const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
-    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
-    const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
-    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) };
-    const ir_ref value = tap_value(w, &unused, channel, of, axis == 0 ? at : other, axis == 0 ? other : at);
-    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == nothing(w);
-}
-
-/* Positions of an axis. */
-typedef struct span {
-    int64_t lo, hi;
-} span;
-
-/* Widens the span to the positions from the first to the last one where taps of the remainder are no padding. */
-static void add_inside(window *w, uint32_t axis, ir_ref channel, const int64_t *class, span *io)
-{
-    const window_axis *x = &w->axis[axis];
-    int64_t first = 0, end = window_positions(x, class[axis]);
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, first))
-        first++;
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, end - 1))
-        end--;
-    if (first == end)
-        return;
-    io->lo = io->lo == io->hi || first < io->lo ? first : io->lo;
-    io->hi = end > io->hi ? end : io->hi;
-}
-
-static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
-{
-    return contract_loop_from(&w->c, list, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), out);
-}
-
-/* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
- * them is around one over positions, as what is transposed. */
-static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
-{
-    contraction *c = &w->c;
-    ir_func *f = c->f;
-    block of_class, of_x;
-    const bool many = end - class[1] > 1;
-    ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) }, at[3] = { channel };
-    if (many)
-        of[1] = loop_over(w, list, class[1], end, &of_class);
-    const ir_ref p = loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
-    const int64_t before = w->in_turn ? 0 : class[0] * w->axis[1].classes;
-    const ir_ref first = opjit_ir_index(f, w->in_turn ? class[0] * w->pitch : 0);
-    at[1] = contract_plus(c, of[1], opjit_ir_index(f, before));
-    at[2] = contract_plus(c, contract_times(c, y, w->in_turn ? w->line : w->pitch), contract_plus(c, p, first));
-    opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, channel, of, y, p), at);
-}
-
-/* All lines of remainder class[0] of the outer axis. */
-static void copy_lines(window *w, block *list, ir_ref channel, int64_t class_0)
-{
-    const int64_t count = w->axis[1].classes;
-    int64_t class[WINDOW_AXES] = { class_0, 0 }, end;
-    span y = { 0, 0 };
-    block of_y;
-    for (; class[1] < count; class[1]++)
-        add_inside(w, 0, channel, class, &y);
-    if (y.lo == y.hi)
-        return;
-    const ir_ref line = loop_over(w, list, y.lo, y.hi, &of_y);
-    span x = { 0, 0 };
-    class[1] = 0;
-    add_inside(w, 1, channel, class, &x);
-    for (; class[1] < count; class[1] = end) {
-        span next = { 0, 0 };
-        for (end = class[1] + 1; end < count; end++) {
-            next = (span){ 0, 0 };
-            add_inside(w, 1, channel, (int64_t[]){ class_0, end }, &next);
-            if (count < MANY_CLASSES || next.lo != x.lo || next.hi != x.hi)
-                break;
-        }
-        if (x.lo != x.hi)
-            copy_line(w, &of_y, channel, class, end, line, x);
-        x = next;
-    }
-}
-
-/* The copy of all lines: padding, and over them what is no padding, without a condition. */
-static void copy_whole(window *w, block *list)
-{
-    contraction *c = &w->c;
-    ir_func *f = c->f;
-    block of_c, of_s, of_e;
-    ir_ref at[3];
-    at[0] = opjit_ir_index(f, 0);
-    if (w->channels > 1) {
-        at[0] = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
-        list = &of_c;
-    }
-    at[1] = contract_loop(c, list, opjit_ir_index(f, w->slots), &of_s);
-    at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
-    opjit_ir_contract_store(c, &of_e, w->copy, opjit_ir_const(f, (ir_type)c->def.type, nothing(w)), at);
-    for (int64_t class = 0; class < w->axis[0].classes; class++)
-        copy_lines(w, list, at[0], class);
+    if (w->by_lines)
+        opjit_ir_window_align(w, lanes, end + below * w->pitch + x->reach);
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
@@ -345,8 +226,9 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     if (c->length <= MOST_TAPS)
         f->nodes[list->parent].hold = 1;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, c->side[CONTRACT_ROWS].tile),
-                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), nothing(w));
-    add_taps(w, list, contract_plus(c, contract_times(c, i, w->line), j));
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].tile), opjit_ir_window_nothing(w));
+    const ir_ref first = contract_plus(c, contract_times(c, i, w->line), j);
+    add_taps(w, list, contract_plus(c, first, opjit_ir_index(f, w->shift)));
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
     if (w->direct_results) {
@@ -390,10 +272,7 @@ void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
     w->first_channel = c->first_k = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
     c->here_k = opjit_ir_index(f, c->length);
-    if (w->blocks == 1 && w->free == 1)
-        copy_whole(w, list);
-    else
-        opjit_ir_window_copy(w, list);
+    opjit_ir_window_alone_copy(w, list);
     opjit_ir_window_weights(w, list);
     const ir_ref n = contract_loop(c, list, opjit_ir_index(f, w->length / columns->tile), &of_n);
     const ir_ref j = contract_times(c, n, columns->tile);

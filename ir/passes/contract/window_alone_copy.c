@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window_alone_copy.c - the copy of what windows read that are each row's own (window_alone.c), without a condition for
+ * each element: padding, and over it what is no padding; or, where lines are a vector or longer, line by line, with
+ * padding only between them.  Then each line begins at a whole vector.  Part of place. */
+#include "ir/passes/contract/window.h"
+
+#include <string.h>
+
+/* What padding is: of sums 0, of pools what changes no result. */
+uint64_t opjit_ir_window_nothing(const window *w)
+{
+    return opjit_ir_identity((ir_type)w->c.def.type, (ir_kind)w->c.def.kind);
+}
+
+static ir_ref padding(const window *w)
+{
+    return opjit_ir_const(w->c.f, (ir_type)w->c.def.type, opjit_ir_window_nothing(w));
+}
+
+/* What the tap that is this remainder of each axis reads at y and x; channel: of digit 0, if it has no axis. */
+static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *class, ir_ref y, ir_ref x)
+{
+    ir_ref at[9], digits[WINDOW_DIGITS];
+    memcpy(at, w->c.at, sizeof at);
+    at[w->axis[0].dimension] = y;
+    if (w->axis[1].dimension >= 0)
+        at[w->axis[1].dimension] = x;
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        digits[d] = w->digits[d].axis >= 0 ? class[w->digits[d].axis] : d == 0 ? channel : opjit_ir_index(w->c.f, 0);
+    if (w->axis[0].whole) {
+        digits[w->axis[0].digit] = y;
+        at[w->axis[0].dimension] = opjit_ir_index(w->c.f, 0);
+    }
+    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
+}
+
+/* Whether it is padding wherever the other axis is. */
+static bool is_padding(window *w, uint32_t axis, ir_ref channel, const int64_t *class, int64_t position)
+{
+    ir_func *f = w->c.f;
+    block unused = { 0 };
+    const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
+    const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
+    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) };
+    const ir_ref value = tap_value(w, &unused, channel, of, axis == 0 ? at : other, axis == 0 ? other : at);
+    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == opjit_ir_window_nothing(w);
+}
+
+/* Positions of an axis. */
+typedef struct span {
+    int64_t lo, hi;
+} span;
+
+/* Widens the span to the positions from the first to the last one where taps of the remainder are no padding. */
+static void add_inside(window *w, uint32_t axis, ir_ref channel, const int64_t *class, span *io)
+{
+    const window_axis *x = &w->axis[axis];
+    int64_t first = 0, end = window_positions(x, class[axis]);
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, first))
+        first++;
+    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, end - 1))
+        end--;
+    if (first == end)
+        return;
+    io->lo = io->lo == io->hi || first < io->lo ? first : io->lo;
+    io->hi = end > io->hi ? end : io->hi;
+}
+
+static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
+{
+    return contract_loop_from(&w->c, list, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), out);
+}
+
+/* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
+ * them is around one over positions, as what is transposed. */
+static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_class, of_x;
+    const bool many = end - class[1] > 1;
+    ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) }, at[3] = { channel };
+    if (many)
+        of[1] = loop_over(w, list, class[1], end, &of_class);
+    const ir_ref p = loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
+    const int64_t before = w->in_turn ? 0 : class[0] * w->axis[1].classes;
+    const ir_ref first = opjit_ir_index(f, w->in_turn ? class[0] * w->pitch : 0);
+    at[1] = contract_plus(c, of[1], opjit_ir_index(f, before));
+    at[2] = contract_plus(c, contract_times(c, y, w->in_turn ? w->line : w->pitch), contract_plus(c, p, first));
+    opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, channel, of, y, p), at);
+}
+
+/* All lines of remainder class[0] of the outer axis. */
+static void copy_lines(window *w, block *list, ir_ref channel, int64_t class_0)
+{
+    const int64_t count = w->axis[1].classes;
+    int64_t class[WINDOW_AXES] = { class_0, 0 }, end;
+    span y = { 0, 0 };
+    block of_y;
+    for (; class[1] < count; class[1]++)
+        add_inside(w, 0, channel, class, &y);
+    if (y.lo == y.hi)
+        return;
+    const ir_ref line = loop_over(w, list, y.lo, y.hi, &of_y);
+    span x = { 0, 0 };
+    class[1] = 0;
+    add_inside(w, 1, channel, class, &x);
+    for (; class[1] < count; class[1] = end) {
+        span next = { 0, 0 };
+        for (end = class[1] + 1; end < count; end++) {
+            next = (span){ 0, 0 };
+            add_inside(w, 1, channel, (int64_t[]){ class_0, end }, &next);
+            if (count < WINDOW_MANY_CLASSES || next.lo != x.lo || next.hi != x.hi)
+                break;
+        }
+        if (x.lo != x.hi)
+            copy_line(w, &of_y, channel, class, end, line, x);
+        x = next;
+    }
+}
+
+/* The copy of all lines: padding, and over them what is no padding, without a condition. */
+static void copy_whole(window *w, block *list)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_c, of_s, of_e;
+    ir_ref at[3];
+    at[0] = opjit_ir_index(f, 0);
+    if (w->channels > 1) {
+        at[0] = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
+        list = &of_c;
+    }
+    at[1] = contract_loop(c, list, opjit_ir_index(f, w->slots), &of_s);
+    at[2] = contract_loop(c, &of_s, opjit_ir_index(f, w->plane), &of_e);
+    opjit_ir_contract_store(c, &of_e, w->copy, padding(w), at);
+    for (int64_t class = 0; class < w->axis[0].classes; class++)
+        copy_lines(w, list, at[0], class);
+}
+
+/* --- line by line ------------------------------------------------------------------------------------------------- */
+
+/* Lines of the copy of a block. */
+static int64_t block_lines(const window *w)
+{
+    const window_axis *y = &w->axis[0];
+    window_axis here = *y;
+    here.size = w->block;
+    return window_positions(&here, 0);
+}
+
+/* How many places of a line before the first one that any tap of the class reads are padding. */
+static int64_t padding_before(window *w, int64_t class)
+{
+    ir_func *f = w->c.f;
+    const window_axis *x = &w->axis[1];
+    int64_t count = 0;
+    bool is = true;
+    while (is && count <= x->reach) {
+        ir_map map = { 0 };
+        ir_map_set(f, &map, opjit_ir_coordinate(f, w->c.statement, (uint32_t)x->dimension), opjit_ir_index(f, count));
+        if (x->digit >= 0)
+            ir_map_set(f, &map, w->digits[x->digit].probe, opjit_ir_index(f, class));
+        const ir_node *n = ir_at(f, opjit_ir_remake(f, &map, w->probed));
+        is = !f->failed && n->op == IR_CONST && n->imm == opjit_ir_window_nothing(w);
+        count += is;
+    }
+    return count;
+}
+
+/* What is copied begins at a whole vector in each line. */
+void opjit_ir_window_align(window *w, int64_t lanes, int64_t least)
+{
+    const int64_t first = padding_before(w, 0), second = w->slots > 1 ? padding_before(w, 1) : first;
+    const int64_t all = block_lines(w) * w->pitch + (first > second ? first : second);
+    w->shift = w->joined ? 0 : (lanes - first % lanes) % lanes;
+    const int64_t size = (least > all ? least : all) + w->shift;
+    w->plane = (size / lanes + 2) * lanes + first - second;
+}
+
+/* So many elements of a slot from `first` on: padding. */
+static void fill(window *w, block *list, ir_ref channel, int64_t slot, ir_ref first, int64_t count)
+{
+    block of_e;
+    if (count <= 0)
+        return;
+    ir_func *f = w->c.f;
+    const ir_ref e = contract_loop(&w->c, list, opjit_ir_index(f, count), &of_e);
+    const ir_ref at[3] = { channel, opjit_ir_index(f, slot), contract_plus(&w->c, first, e) };
+    opjit_ir_contract_store(&w->c, &of_e, w->copy, padding(w), at);
+}
+
+/* The copy of a block.  Conditions on lines, which become bounds of loops over them, are those of padding, and the end
+ * of the last block. */
+static void copy_by_lines(window *w, block *list)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const window_axis *y = &w->axis[0];
+    const int64_t lines = block_lines(w);
+    block of_c, of_y, of_x;
+    ir_ref channel = opjit_ir_index(f, 0);
+    span x[WINDOW_MANY_CLASSES];
+    if (w->channels > 1) {
+        channel = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
+        list = &of_c;
+    }
+    for (int64_t k = 0; k < w->slots; k++) {
+        x[k] = (span){ 0, 0 };
+        add_inside(w, 1, channel, (int64_t[]){ 0, k }, &x[k]);
+        const int64_t end = w->shift + lines * w->pitch + x[k].lo;
+        fill(w, list, channel, k, opjit_ir_index(f, 0), w->shift + x[k].lo);
+        fill(w, list, channel, k, opjit_ir_index(f, end), w->plane - end);
+    }
+    const ir_ref line = contract_loop(c, list, opjit_ir_index(f, lines), &of_y);
+    const ir_ref all_y = contract_plus(c, contract_times(c, w->first_position, window_step(y)), line);
+    for (int64_t k = 0; k < w->slots; k++) {
+        const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, 0), opjit_ir_index(f, k) };
+        const ir_ref first = contract_plus(c, contract_times(c, line, w->pitch), opjit_ir_index(f, w->shift));
+        fill(w, &of_y, channel, k, contract_plus(c, first, opjit_ir_index(f, x[k].hi)), w->pitch - x[k].hi + x[k].lo);
+        if (x[k].lo == x[k].hi)
+            continue;
+        const ir_ref p = loop_over(w, &of_y, x[k].lo, x[k].hi, &of_x);
+        ir_ref value = tap_value(w, &of_x, channel, of, all_y, p);
+        if (y->size % w->block != 0) {
+            const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, all_y, opjit_ir_index(f, window_positions(y, 0)));
+            value = ir_make3(f, IR_SELECT, IR_NONE, inside, value, padding(w));
+        }
+        const ir_ref at[3] = { channel, of[1], contract_plus(c, first, p) };
+        opjit_ir_contract_store(c, &of_x, w->copy, value, at);
+    }
+}
+
+void opjit_ir_window_alone_copy(window *w, block *list)
+{
+    if (w->by_lines)
+        copy_by_lines(w, list);
+    else if (w->blocks == 1 && w->free == 1)
+        copy_whole(w, list);
+    else
+        opjit_ir_window_copy(w, list);
+}
