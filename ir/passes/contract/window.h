@@ -119,6 +119,8 @@ void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *m
 bool opjit_ir_window_set_depth(window *w);
 /* Sizes, with positions or rows as lanes, taps in one plane or in planes of their own; false: too much scratch. */
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
+/* How many elements of padding at the end of each line of the copy are those at the beginning of the next one. */
+int64_t opjit_ir_window_zeros_of_lines(window *w);
 /* window_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_window_write(window *w, block *stages);
 /* window_alone.c: whether each row of the result has windows of its own, of a few taps and nothing else

@@ -109,9 +109,12 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     set_outer(w);
     w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
     const int64_t lines_apart = y->whole ? y->stride : w->in_turn ? y->classes : 1;
-    w->joined = x->dimension < 0 || w->pitch * lines_apart * SEPARATE < vectors * lanes * JOINED;
+    const int64_t pitch = w->pitch - opjit_ir_window_zeros_of_lines(w);
+    w->joined = x->dimension < 0 || pitch * lines_apart * SEPARATE < vectors * lanes * JOINED;
     w->by_lines = x->size >= lanes && w->free == 1 && y->classes == 1 && x->classes < WINDOW_MANY_CLASSES;
-    if (w->by_lines && !w->joined)
+    if (w->joined)
+        w->pitch = pitch;
+    else if (w->by_lines)
         w->pitch = up(w->pitch, lanes) * lanes;
     w->line = w->pitch * lines_apart;
     rows->size = rows->block = rows->blocks = 1;
