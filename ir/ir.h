@@ -198,6 +198,7 @@ typedef struct ir_func {
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size, kept_size; /* bytes; set by opjit_ir_layout */
     uint32_t packed;        /* nodes that it had when it was packed last; 0: it never was */
+    struct ir_kept_interval *intervals; uint32_t interval_count; /* by node; opjit_ir_keep_intervals; else none */
     uint32_t steps[IR_STEP_COUNT]; /* how often each step of the last pass changed something */
     bool failed;            /* out of memory or too many nodes: builders return 0 from then on; check once at the end */
 } ir_func;

@@ -31,6 +31,9 @@ typedef struct ir_interval {
 /* Of an index expression, from the bounds of the loops and definitions that own its variables; saturates at the ends of
  * int64 (a saturated end means: may overflow). */
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
+/* From now on the interval of each node that f has is computed once.  For functions whose statements no longer change:
+ * new nodes may be appended.  Without memory nothing is kept. */
+void opjit_ir_keep_intervals(ir_func *f);
 /* How many values an element of a DEF that reduces, and does not scan, is made of: at most. */
 int64_t opjit_ir_reduced_most(const ir_func *f, ir_ref reduce);
 /* Of a bool expression by intervals: 0 false, 1 true, -1 unknown. */
@@ -88,6 +91,8 @@ typedef struct ir_affine {
 bool opjit_ir_affine_add(const ir_func *f, ir_affine *out, ir_ref expr, int64_t factor);
 /* The same with the value in place of each let. */
 bool opjit_ir_affine_add_values(const ir_func *f, ir_affine *out, ir_ref expr, int64_t factor);
+/* The same of a sum. */
+bool opjit_ir_affine_add_sum(const ir_func *f, ir_affine *out, const ir_affine *sum, int64_t factor);
 /* Takes the term of atom out of *form and gives its factor, 0 where there is none. */
 int64_t opjit_ir_affine_take(const ir_func *f, ir_affine *form, ir_ref atom);
 void opjit_ir_affine_remove(ir_affine *form, uint32_t i);        /* term i; the order of the others stays */
@@ -162,5 +167,7 @@ bool opjit_ir_span(const ir_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* Whether a <= b + slack is proven wherever both are evaluated: a search, by all of the above and by the bounds of the
  * loops around.  false: not proven. */
 bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack);
+/* Whether the intervals of its terms say that a sum is at most 0: the first step of that search. */
+bool opjit_ir_sum_is_at_most_0(const ir_func *f, const ir_affine *sum);
 
 #endif

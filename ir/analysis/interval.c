@@ -5,6 +5,11 @@
 static const ir_interval everything = { INT64_MIN, INT64_MAX };
 static const ir_interval nothing = { 1, 0 };
 
+typedef struct ir_kept_interval {
+    ir_interval interval;
+    bool known;
+} ir_kept_interval;
+
 static int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -205,19 +210,32 @@ ir_interval opjit_ir_walk_interval(interval_walk *w, ir_ref expr)
     const uint32_t slot = expr % INTERVAL_SLOTS;
     if (!expr || ir_at(w->f, expr)->type != IR_INDEX || w->budget == 0)
         return everything;
+    ir_kept_interval *kept = expr < w->f->interval_count ? &w->f->intervals[expr] : NULL;
+    if (kept != NULL && kept->known)
+        return kept->interval;
     if (w->node[slot] == expr)
         return w->interval[slot];
     w->budget--;
     const ir_interval result = compute_interval(w, expr);
     w->node[slot] = expr;
     w->interval[slot] = result;
+    if (kept != NULL && w->budget > 0) /* else it may be wider than it has to be */
+        *kept = (ir_kept_interval){ result, true };
     return result;
+}
+
+void opjit_ir_keep_intervals(ir_func *f)
+{
+    f->intervals = ARENA_ARRAY(&f->scratch, ir_kept_interval, f->node_count);
+    f->interval_count = f->intervals != NULL ? f->node_count : 0;
 }
 
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)
 {
     if (ir_is_index_const(f, index_expr)) /* the common case, without the table */
         return (ir_interval){ ir_index_value(f, index_expr), ir_index_value(f, index_expr) };
+    if (index_expr < f->interval_count && f->intervals[index_expr].known)
+        return f->intervals[index_expr].interval;
     interval_walk w;
     interval_walk_begin(&w, f);
     return opjit_ir_walk_interval(&w, index_expr);

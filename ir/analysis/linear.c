@@ -127,6 +127,15 @@ bool opjit_ir_affine_add_values(const ir_func *f, ir_affine *out, ir_ref expr, i
     return add_sum(f, out, expr, factor, true);
 }
 
+bool opjit_ir_affine_add_sum(const ir_func *f, ir_affine *out, const ir_affine *sum, int64_t factor)
+{
+    int64_t product;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (!checked_muli(sum->factors[i], factor, &product) || !add_term(f, out, sum->atoms[i], product))
+            return false;
+    return add_constant(out, (uint64_t)sum->constant, factor);
+}
+
 int64_t opjit_ir_affine_take(const ir_func *f, ir_affine *form, ir_ref atom)
 {
     for (uint32_t i = 0; i < form->count; i++) {

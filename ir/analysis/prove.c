@@ -143,6 +143,14 @@ bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
     return (slack >= 0 && opjit_ir_ordered(f, a, b)) || walk_proves_le(&w, a, b, slack);
 }
 
+bool opjit_ir_sum_is_at_most_0(const ir_func *f, const ir_affine *sum)
+{
+    interval_walk w;
+    interval_walk_begin(&w, f);
+    const ir_interval known = sum_interval(&w, sum);
+    return known.hi <= 0 || interval_is_empty(known);
+}
+
 /* --- decide ------------------------------------------------------------------------------------------------------- */
 
 static int decide_comparison(interval_walk *w, ir_op op, ir_ref a, ir_ref b)

@@ -81,6 +81,8 @@ opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error)
     out->arena = arena;
     out->scratch = scratch;
     out->walks = (ir_walks){ 0 };
+    out->intervals = NULL;
+    out->interval_count = 0;
     out->name = name;
     out->target = copy_text(out, f->target);
     out->nodes = copy_array(out, f->nodes, f->node_count, f->node_capacity, sizeof(ir_node));

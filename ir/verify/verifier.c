@@ -15,6 +15,8 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
     char message[160], name[48] = "";
     ir_numbers numbers;
     va_list args;
+    if (is_proof(rule) && v->unproven != NULL)
+        return OPJIT_LIMIT; /* it will be counted: nobody reads the message */
     va_start(args, format);
     if (vsnprintf(message, sizeof(message), format, args) < 0)
         message[0] = '\0';
