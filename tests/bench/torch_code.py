@@ -71,6 +71,11 @@ def cases():
     yield "bilinear upsampling and sigmoid", lambda x: F.interpolate(
         x, scale_factor=2, mode="bilinear").sigmoid(), (r(1, 16, 64, 64),)
     yield "nearest upsampling and ReLU", lambda x: F.relu(F.interpolate(x, scale_factor=2.0)), (r(1, 16, 64, 64),)
+    yield "nearest upsampling alone", lambda x: F.interpolate(x, scale_factor=2.0), (r(1, 64, 32, 32),)
+    yield "greatest of 2 x 2 and ReLU", lambda x: F.relu(F.max_pool2d(x, 2)), (r(1, 32, 64, 64),)
+    yield "mean of 2 x 2", lambda x: F.avg_pool2d(x, 2) + 1, (r(1, 32, 64, 64),)
+    yield "channels as pixels", lambda x: F.pixel_shuffle(x, 2).clamp(0, 1), (r(1, 64, 64, 64),)
+    yield "ELU", lambda x: F.elu(x) * 2, (r(512, 512),)
     yield "differences of columns, by slices", rows, (r(512, 512),)
     yield "rows at indices, then columns", indexed, (r(256, 64), torch.randperm(256)[:32], r(32, 64))
     yield "windows of a shifted image", windows, (r(1, 32, 32, 64),)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 import opjit.torch
 from opjit.torch import _aten
-from support import Case, cases, kernels_of, seen
+from support import Case, cases, counters, kernels_of, seen
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.float16)
@@ -68,6 +68,18 @@ class Pointwise(Case):
         y, want = kernels_of(F.gelu, x)(x), F.gelu(x.double())
         self.assertLess((y - want)[:200001].abs().max(), 2e-6)
         self.assertEqual(y[-6:].tolist(), [1000.0, x[-5].item(), 0.0, 0.0, 0.0, (x[-1] / 2).item()])
+
+    def test_near_zero(self):
+        """Differences of nearly the same numbers, and what becomes of the greatest and least."""
+        for dtype, near in ((torch.float32, 2e-6), (torch.float64, 1e-14)):
+            small = torch.logspace(-20, 0, 400, dtype=dtype)
+            ends = torch.tensor([*SPECIAL, 80.0, -80.0, 3e38, -3e38, -0.999], dtype=dtype)
+            x = torch.cat([small, -small * 0.99, ends])
+            for f in (torch.expm1, torch.log1p, lambda x: F.elu(x), lambda x: F.selu(x), lambda x: F.celu(x, 2.0),
+                      lambda x: F.elu(x, 0.5)):
+                torch.testing.assert_close(kernels_of(f, x)(x), f(x), rtol=near, atol=0, equal_nan=True)
+        for f in (torch.expm1, torch.log1p, lambda x: F.elu(x), lambda x: F.selu(x)):
+            self.over(f, dtypes=(torch.float16,))
 
     def test_binary(self):
         for f in (torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum, torch.eq, torch.ne, torch.lt, torch.gt,
@@ -142,7 +154,6 @@ class Pointwise(Case):
         self.check(lambda x: x.to(torch.int8), torch.tensor([300, -300, 127, 128, 2**40]))
 
     def test_left_to_pytorch(self):
-        from support import counters
         x = drawn((3, 40), torch.float32)
         for f in (lambda x: x.to(torch.int32), lambda x: x // 2, lambda x: x % 2.0, lambda x: x.to(torch.bfloat16) + 1,
                   lambda x: torch.complex(x, x) * 2, lambda x: x[:, :0] + 1, lambda x: x._neg_view().clone(),
@@ -340,6 +351,61 @@ class Axes(Case):
             self.check(lambda q, k, v, m: attention(q, k, v, attn_mask=m)[0], q, k, v, torch.randn(16, 16, dtype=dtype))
             q = torch.randn(2, 6, 16, 8, dtype=dtype)
             self.check(lambda q, k, v: attention(q, k, v, is_causal=True)[0], q, k, v)  # keys of two heads each
+
+
+class Images(Case):
+    def drawn(self):
+        for shape in ((2, 3, 9, 12), (1, 1, 16, 33), (4, 8, 8)):
+            yield drawn(shape, torch.float32)
+            yield drawn(shape, torch.float32).transpose(-1, -2)
+        yield drawn((2, 3, 9, 12), torch.float64)
+        yield drawn((2, 4, 8, 8), torch.float32).to(memory_format=torch.channels_last)
+
+    def test_pooling(self):
+        for x in self.drawn():
+            for f in (lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1),
+                      lambda x: F.max_pool2d(x, 5, 1, 2),
+                      lambda x: F.max_pool2d(x, (2, 3), (1, 2), (0, 1), ceil_mode=True),
+                      lambda x: F.max_pool2d(x, 3, 1, 1, dilation=2), lambda x: F.avg_pool2d(x, 2),
+                      lambda x: F.avg_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, (3, 2), (1, 2), (1, 0)),
+                      lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+                      lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)):
+                with self.subTest(f=inspect.getsource(f), x=x.shape):
+                    self.check(f, x)
+        self.check(lambda x: F.max_pool2d(x.relu() + 1, 3, 2, 1).softmax(-1), drawn((2, 3, 9, 12), torch.float16))
+        x = drawn((2, 3, 6, 8, 10), torch.float32)
+        for f in (lambda x: F.max_pool3d(x, 2), lambda x: F.max_pool3d(x, 3, 2, 1), lambda x: F.avg_pool3d(x, 2),
+                  lambda x: F.avg_pool3d(x, 3, 2, 1, count_include_pad=False)):
+            self.check(f, x)
+        for size in (1, 2, (3, 4), (6, 8)):
+            self.check(lambda x: F.adaptive_avg_pool2d(x, size), drawn((2, 3, 6, 8), torch.float32))
+
+    def test_pooling_left(self):
+        """Where the greatest was is PyTorch's to say; so are windows that it counts in its own ways."""
+        x = drawn((2, 3, 9, 12), torch.float32)
+        for f in (lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
+                  lambda x: F.avg_pool2d(x, 2, divisor_override=3),
+                  lambda x: F.avg_pool2d(x, 2, 2, 0, True), lambda x: F.adaptive_avg_pool2d(x, 5),
+                  lambda x: F.avg_pool2d(x.half(), 2)):
+            with self.subTest(f=inspect.getsource(f)):
+                module = kernels_of(f, x, all_parts=False)
+                self.assertEqual(counters["kernels"], 0)
+                torch.testing.assert_close(module(x), f(x), equal_nan=True)
+
+    def test_gain(self):
+        """A pooling, and channels as pixels, are kernels by themselves."""
+        x = drawn((1, 4, 8, 8), torch.float32)
+        for f in (lambda x: F.max_pool2d(x, 2), lambda x: F.avg_pool2d(x, 2), lambda x: F.pixel_shuffle(x, 2),
+                  lambda x: F.interpolate(x, scale_factor=2.0)):
+            self.check(f, x, all_parts=False)
+
+    def test_pixels(self):
+        for shape in ((2, 8, 3, 5), (4, 6, 6), (2, 3, 4, 2, 2)):
+            x = drawn(shape, torch.float32)
+            self.check(lambda x: F.pixel_shuffle(x, 2), x)
+            self.check(lambda x: F.pixel_shuffle(x.transpose(-1, -2), 2), x)
+        for shape in ((2, 3, 6, 4), (1, 9, 6)):
+            self.check(lambda x: F.pixel_unshuffle(x, 3), drawn(shape[:-2] + (6, 9), torch.float32))
 
 
 class Compositions(Case):

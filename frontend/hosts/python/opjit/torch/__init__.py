@@ -34,7 +34,7 @@ def _decompositions():
     """Of what consists of operators in the table, and is none."""
     aten = torch.ops.aten
     return get_decompositions([
-        aten.elu, aten.elu_backward, aten.hardswish_backward, aten.hardsigmoid_backward, aten.hardtanh_backward,
+        aten.elu_backward, aten.hardswish_backward, aten.hardsigmoid_backward, aten.hardtanh_backward,
         aten.leaky_relu_backward, aten.softplus, aten.softplus_backward, aten.mish, aten.log_sigmoid_forward,
         aten.log_sigmoid_backward, aten.mse_loss, aten.mse_loss_backward, aten.smooth_l1_loss,
         aten.smooth_l1_loss_backward, aten.huber_loss, aten.native_dropout_backward, aten.lerp, aten.square,

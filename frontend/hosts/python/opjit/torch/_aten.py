@@ -258,6 +258,34 @@ def _hardswish(n, x):
     return x * _bounded(n, x + 3.0, 0.0, 6.0) / 6.0
 
 
+def _exp_less_1(x):
+    """exp(x) - 1 of what is not positive; near 0 the difference would have few digits."""
+    t = opjit.tanh(x * 0.5)
+    return 2.0 * t / (1.0 - t)
+
+
+@takes(aten.expm1.default, when=is_float)
+def _expm1(n, x):
+    y = cast(x, wide(n), dtype_at(n, 0))
+    return cast(opjit.where(y > 0.5, opjit.exp(y) - 1.0, _exp_less_1(y)), value_of(n).dtype)
+
+
+@takes(aten.log1p.default, when=is_float)
+def _log1p(n, x):
+    """log(1 + x), whose rounding of the sum is made good by a quotient."""
+    x = cast(x, wide(n), dtype_at(n, 0))
+    more = x + 1.0
+    y = opjit.where(more == 1.0, x, opjit.log(more) * (x / (more - 1.0)))
+    return cast(opjit.where(x == opjit.inf, x, y), value_of(n).dtype)
+
+
+@takes(aten.elu.default, when=is_float)
+def _elu(n, x, alpha=1.0, scale=1.0, input_scale=1.0):
+    y = cast(x, wide(n))
+    below = _exp_less_1(y if input_scale == 1 else y * float(input_scale)) * float(alpha * scale)
+    return cast(opjit.where(y > 0.0, y if scale == 1 else y * float(scale), below), value_of(n).dtype)
+
+
 # --- of two -----------------------------------------------------------------------------------------------------------
 def _scaled(n, a, b, alpha):
     a, b = promoted(n, (a, b))

@@ -208,7 +208,7 @@ def _doubles(n):
 
 
 @takes(*(getattr(aten, f"{name}{d}d").default for name in ("upsample_nearest", "_upsample_nearest_exact")
-         for d in (1, 2, 3)), when=_doubles, light=True)
+         for d in (1, 2, 3)), when=_doubles)
 def _nearest(n, x, *args):
     """Each element repeated along each of the last dimensions."""
     apart, wide = list(x.shape[:2]), list(x.shape[:2])

@@ -13,7 +13,7 @@ import torch
 
 from ._aten import NAMES, RANK, TABLE, elements, used, value_of
 from ._sizes import whole
-from . import _aten_axes, _aten_norms  # noqa: F401 (their rows of the table)
+from . import _aten_axes, _aten_norms, _aten_windows  # noqa: F401 (their rows of the table)
 
 
 def _fits(value):
