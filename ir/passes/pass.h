@@ -51,6 +51,7 @@ typedef struct inline_source {
     ir_ref row_value; /* LET or ACC that has the row's single element */
     uint32_t scratch; /* memory that has the row */
     bool aliased;     /* an input that shares an output's memory */
+    int32_t joined;   /* the stage that stores it has one coordinate for this dimension and the one before; 0: no */
     uint64_t constant; /* bytes of the constants that it is made of alone; 0: of something else, too */
 } inline_source;
 
@@ -119,6 +120,9 @@ ir_ref opjit_ir_inline_part(inliner *in, ir_ref statement, ir_ref value, uint32_
 /* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
  * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
 bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
+/* If b is x mod c, with c the size of its dimension, and a is x / c, or that mod m, both are one coordinate: x, or x
+ * mod (c * m); else 0. */
+ir_ref opjit_ir_join_coordinates(ir_func *f, ir_ref a, ir_ref b, int64_t c);
 /* A load of memory at these coordinates, of a view by which collapse may take dimensions together; *at changes. */
 ir_ref opjit_ir_load_memory(inliner *in, uint32_t tensor, ir_ref *at);
 

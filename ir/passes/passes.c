@@ -129,6 +129,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
             TRY(place_root(&p, i, &stages, &end));
         opjit_rt_arena_rewind(&f->scratch, mark);
     }
+    if (!f->failed)
+        opjit_ir_join_dimensions(&p, stages.first);
     f->body = stages.first;
     return OPJIT_OK;
 }

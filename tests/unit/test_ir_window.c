@@ -67,6 +67,16 @@ static void set_pool(test_random *r, windows *w)
     w->zeros[0] = w->zeros[1] = w->leaves = w->flipped = false;
 }
 
+/* Without taps, strides and padding. */
+static void set_plain(test_random *r, windows *w)
+{
+    w->space = 2;
+    for (int i = 0; i < w->space; i++) {
+        const int size = draw(r, 1, 12);
+        w->s[i] = (slide){ .in = size, .taps = 1, .stride = 1, .dilation = 1, .out = size };
+    }
+}
+
 static windows draw_windows(test_random *r)
 {
     static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" }, { "u8", "i32" },
@@ -78,6 +88,8 @@ static windows draw_windows(test_random *r)
     w.space = test_random_chance(r, 60) ? 2 : draw(r, 1, 3);
     for (int i = 0; i < w.space; i++)
         w.s[i] = draw_slide(r, w.space == 1 ? 24 : w.space == 2 ? 9 : 5);
+    if (test_random_chance(r, 15))
+        set_plain(r, &w);
     const int type = draw(r, 0, 4);
     w.zeros[0] = type >= 3 && test_random_chance(r, 50);
     w.zeros[1] = type >= 3 && test_random_chance(r, 50);

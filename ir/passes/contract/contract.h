@@ -86,6 +86,9 @@ ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
+/* Whether results are made of what code generation does in registers: more (a mathematical function) would take the
+ * tile out of them. */
+bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j);
 
 /* pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows; where
  * columns stream, all rows.  share: the stage that copies all columns to a temp. */

@@ -63,6 +63,43 @@ void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i,
     opjit_ir_contract_store(c, list, f->failed ? 0 : ir_at(f, output)->ref, value, at);
 }
 
+bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j)
+{
+    const ir_func *f = c->f;
+    const inliner in = c->in;
+    block tried = { 0 };
+    c->in = (inliner){ .f = c->f, .sources = in.sources };
+    opjit_ir_contract_result(c, &tried, sum, i, j);
+    c->in = in;
+    const ir_reach seen = opjit_ir_reach(c->f, tried.first);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0 || n->op == IR_LOAD)
+            continue;
+        switch ((ir_op)n->op) {
+        case IR_DIV:
+            if (!ir_is_float((ir_type)n->type))
+                return false;
+            break;
+        case IR_ADD:
+        case IR_SUB:
+        case IR_MUL:
+        case IR_FMA:
+        case IR_MIN:
+        case IR_MAX:
+        case IR_EQ:
+        case IR_NE:
+        case IR_LT:
+        case IR_LE:
+        case IR_SELECT:
+        case IR_LET:
+        case IR_CAST: break;
+        default: return false;
+        }
+    }
+    return seen.nodes != NULL;
+}
+
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, int64_t size)

@@ -311,10 +311,21 @@ static bool pays(const window *w, const ir_tiles *given)
     return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && (w->single || positions >= LEAST_LINE)));
 }
 
+/* The stage, with positions or rows as lanes.  other: what the rows' factor is; 0: words. */
+static bool write(window *w, ir_ref other, const ir_tiles *given, int64_t lanes, const rt_target *target,
+                  block *stages)
+{
+    (void)opjit_ir_window_by_rows(w, given, lanes, target);
+    if (other != 0 && !w->pool)
+        opjit_ir_window_find_direct(w, other);
+    return opjit_ir_window_write(w, stages);
+}
+
 /* The stage of what was found; other: what the rows' factor is. */
 static bool make(window w, bool words, ir_ref other, const ir_tiles *given, const rt_target *target, block *stages)
 {
     contraction *c = &w.c;
+    const ir_func *f = c->f;
     const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
     if (!opjit_ir_window_set_depth(&w))
         return false;
@@ -326,13 +337,15 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
     const bool many = w.alone && w.blocks > 1 && w.axis[0].classes * w.axis[1].classes > WINDOW_CLASSES;
     if ((w.pool && !w.alone) || many)
         return false;
-    if (!words && !w.pool)
-        opjit_ir_window_find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;
     c->side[CONTRACT_ROWS].factor = 1 - w.factor;
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
     c->side[CONTRACT_COLUMNS].factor = w.factor;
-    return opjit_ir_window_write(&w, stages);
+    window plain = w;
+    if (!words && opjit_ir_window_choose_plain(&plain, given, lanes, target) &&
+        write(&plain, other, given, lanes, target, stages))
+        return true;
+    return !f->failed && write(&w, words ? 0 : other, given, lanes, target, stages);
 }
 
 /* Whether it is steps one after the other, of elements that tiles can have. */

@@ -99,6 +99,10 @@ typedef struct window {
     window_phase phase[WINDOW_AXES];
     ir_ref phase_taps[WINDOW_AXES]; /* of this block's phase */
     bool chooses;                  /* the tile that is written chooses by the condition */
+    bool plain;                    /* window_plain.c, which uses the next four */
+    bool beside;                   /* positions of a tile are copied to `panel` */
+    int64_t last_tile, tiled;      /* positions of a block's last tile, if it is another one, and of all tiles */
+    uint32_t short_tile;           /* scratch: sums of a last tile that is shorter than the others */
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
     uint32_t panel;                /* scratch: [k, positions of a tile] */
     uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
@@ -185,6 +189,12 @@ block *opjit_ir_window_form(window *w, block *list, uint32_t form, block *out);
 bool opjit_ir_window_add_form(window *w, int64_t lines, int64_t taps);
 /* Looks for the smallest element of all of the copy. */
 void opjit_ir_window_look_at_copy(window *w, block *list);
+/* window_plain.c: windows without taps that are read, and whose results are stored, as they lie in memory.  Sizes;
+ * false: that is no form for it. */
+bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
+void opjit_ir_window_declare_plain(window *w);
+/* All of a block; c->in.refused: results are no elements in the order of memory, or take more than tiles can do. */
+void opjit_ir_window_plain(window *w, block *list);
 /* window_phases.c: sums some of whose steps take no part, with rows as lanes.  Whether it can make them: then
  * it sets `parted` and the forms. */
 bool opjit_ir_window_find_phases(window *w);

@@ -180,45 +180,6 @@ static void add_taps(window *w, block *list, ir_ref first)
     opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, type, x[0], x[1], before), at);
 }
 
-/* Whether results are made of what code generation does in registers: more (a mathematical function) would take the
- * tile out of them. */
-static bool fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j)
-{
-    const ir_func *f = c->f;
-    const inliner in = c->in;
-    block tried = { 0 };
-    c->in = (inliner){ .f = c->f, .sources = in.sources };
-    opjit_ir_contract_result(c, &tried, sum, i, j);
-    c->in = in;
-    const ir_reach seen = opjit_ir_reach(c->f, tried.first);
-    for (uint32_t k = 0; k < seen.count; k++) {
-        const ir_node *n = ir_at(f, seen.nodes[k]);
-        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0 || n->op == IR_LOAD)
-            continue;
-        switch ((ir_op)n->op) {
-        case IR_DIV:
-            if (!ir_is_float((ir_type)n->type))
-                return false;
-            break;
-        case IR_ADD:
-        case IR_SUB:
-        case IR_MUL:
-        case IR_FMA:
-        case IR_MIN:
-        case IR_MAX:
-        case IR_EQ:
-        case IR_NE:
-        case IR_LT:
-        case IR_LE:
-        case IR_SELECT:
-        case IR_LET:
-        case IR_CAST: break;
-        default: return false;
-        }
-    }
-    return seen.nodes != NULL;
-}
-
 /* The tile of lines from i on and positions from j on of the block, in the loop that holds it. */
 static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
 {
@@ -236,7 +197,7 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
     if (w->direct_results) {
         c->at[w->axis[0].dimension] = contract_plus(c, w->first_position, y);
-        w->direct_results = fits_tile(c, sum, w->of_group, x);
+        w->direct_results = opjit_ir_contract_fits_tile(c, sum, w->of_group, x);
     }
     if (w->direct_results) {
         opjit_ir_contract_result(c, &inside, sum, w->of_group, x);

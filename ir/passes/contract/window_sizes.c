@@ -80,6 +80,8 @@ double opjit_ir_window_cost(const window *w)
 {
     enum { SIDE_BY_SIDE = 64 };
     const double blocks = (double)w->c.side[CONTRACT_ROWS].blocks, tiles = (double)(w->blocks * w->tiles);
+    if (w->plain)
+        return blocks * (double)(w->blocks * w->tiled * w->c.side[CONTRACT_ROWS].block);
     return blocks * (cost_of(w) + (w->bare ? 0 : tiles * (double)w->depth * SIDE_BY_SIDE));
 }
 
@@ -256,6 +258,5 @@ bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lane
     if (!choose_planes(w, given, lanes, target))
         return false;
     w->apart = w->pitch;
-    (void)opjit_ir_window_by_rows(w, given, lanes, target);
     return true;
 }

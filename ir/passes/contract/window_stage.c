@@ -33,10 +33,14 @@ static void declare_scratch(window *w)
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
-    if (!w->gathers)
+    if (!w->gathers && !w->plain)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
     if (!w->pool && !w->lies_well && w->bytes == 0 && !w->by_rows)
         w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
+    if (w->plain) {
+        opjit_ir_window_declare_plain(w);
+        return;
+    }
     if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0 && !w->parted) {
@@ -335,6 +339,8 @@ bool opjit_ir_window_write(window *w, block *stages)
     const ir_ref lines = set_block(w, &body, ir_at(f, stage)->ref, iterations);
     if (w->alone) {
         opjit_ir_window_alone(w, &body, lines);
+    } else if (w->plain) {
+        opjit_ir_window_plain(w, &body);
     } else {
         opjit_ir_window_parts(w, &body);
         opjit_ir_window_set_phase(w, &body);
@@ -343,12 +349,14 @@ bool opjit_ir_window_write(window *w, block *stages)
             opjit_ir_window_rows_transpose(w, &body);
         store_results(w, &body, lines);
     }
-    const uint32_t most = w->skips || w->parted ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
+    const uint32_t most = w->skips || w->parted || w->plain ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > most)
         return false;
     opjit_ir_block_add(f, &made, stage);
     opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)
         f->tensors[c->def.ref].role = IR_VALUE;
+    if (w->plain)
+        c->r->sources[ir_at(f, c->r->members[c->r->count - 1].statement)->ref].joined = w->axis[1].dimension;
     return true;
 }

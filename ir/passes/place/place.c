@@ -14,6 +14,7 @@ opjit_status opjit_ir_list_items(placer *p)
         p->count++;
     p->items = ARENA_ARRAY(&f->scratch, item, p->count);
     p->item_of = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    p->source_count = f->tensor_count;
     p->sources = ARENA_ARRAY(&f->scratch, inline_source, f->tensor_count);
     p->seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
     p->stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);

@@ -58,6 +58,7 @@ typedef struct placer {
     uint32_t *seen;    /* by node: item + 1 of the last visit */
     ir_ref *stack;
     inline_source *sources;
+    uint32_t source_count;
     place_rows_of rows; /* of the stage that is made */
     uint32_t roots;
     recurrence *recurrences;
@@ -108,5 +109,7 @@ uint32_t opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
 uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages);
 /* What is no reduction: a loop for each coordinate. */
 opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages);
+/* join.c: dimensions that stages store by one coordinate. */
+void opjit_ir_join_dimensions(placer *p, ir_ref stages);
 
 #endif

@@ -129,9 +129,7 @@ static quotient quotient_of(const ir_func *f, ir_ref r)
                                       : (quotient){ r, 1 };
 }
 
-/* If b is x mod c, with c the size of its dimension, and a is x / c, or that mod m, both are one coordinate: x, or x
- * mod (c * m); else 0. */
-static ir_ref join_coordinates(ir_func *f, ir_ref a, ir_ref b, int64_t c)
+ir_ref opjit_ir_join_coordinates(ir_func *f, ir_ref a, ir_ref b, int64_t c)
 {
     int64_t m = 0, whole;
     if (ir_at(f, b)->op != IR_IMOD || ir_index_value(f, ir_operand(f, b, 1)) != c)
@@ -184,7 +182,7 @@ static bool join_dimensions(ir_func *f, ir_tensor *layout, ir_ref *at)
         const uint64_t c = layout->sizes[d + 1];
         if (layout->strides[d] != layout->strides[d + 1] * c)
             continue;
-        const ir_ref joined = join_coordinates(f, at[d], at[d + 1], (int64_t)c);
+        const ir_ref joined = opjit_ir_join_coordinates(f, at[d], at[d + 1], (int64_t)c);
         if (joined == 0)
             continue;
         if (!opjit_ir_within(f, joined, layout->sizes[d] * c))
