@@ -132,6 +132,13 @@ void opjit_ir_block_move(ir_func *f, block *from, block *to);       /* all of `f
 /* A read of a let of expr in the list, appended if there is none; constants, variables and reads of lets need none and
  * are returned as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+/* Operations that take much longer than a sum. */
+static inline bool ir_is_dear(ir_op op)
+{
+    return op == IR_DIV || op == IR_REM || op == IR_SQRT || op == IR_IPOW || op == IR_TO_INDEX /* a gather's */ ||
+           (opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0;
+}
+
 /* Puts what is costly and used again, and what is nested too deep, into lets at the end of list; returns the rest. */
 ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */

@@ -69,12 +69,35 @@ static int64_t best_part(int64_t size, int64_t most)
     return best;
 }
 
+/* Whether what windows read is costly to compute: lines that two blocks read would be made twice, and lines in a block
+ * of several have conditions. */
+static bool is_costly(window *w)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    ir_ref at[9], digits[WINDOW_DIGITS];
+    bool costly = false;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        at[d] = opjit_ir_coordinate(f, c->statement, d);
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        digits[d] = w->digits[d].probe;
+    w->of_group = opjit_ir_index(f, 0);
+    c->in = (inliner){ .f = f, .sources = c->r->sources };
+    const ir_ref made = opjit_ir_window_made(w, w->values[w->factor], digits, w->of_group, at);
+    c->in = (inliner){ 0 };
+    const ir_reach seen = opjit_ir_reach_one(f, made);
+    for (uint32_t k = 0; k < seen.count; k++)
+        costly = costly || ir_is_dear((ir_op)ir_at(f, seen.nodes[k])->op);
+    return costly;
+}
+
 /* Lines of a block, whole tiles; if possible blocks of one size. */
 static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
 {
     const int64_t size = w->axis[0].size;
     const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
-    int64_t most = given != NULL ? given->block_columns / w->pitch : (w->by_lines ? LINES_BYTES : COPY_BYTES) / line;
+    const int64_t bytes = w->by_lines && !is_costly(w) ? LINES_BYTES : COPY_BYTES;
+    int64_t most = given != NULL ? given->block_columns / w->pitch : bytes / line;
     most = most < tile ? tile : most;
     for (int64_t even = most; w->by_lines && even > most / 2; even--)
         if (size % even == 0 && even % tile == 0) {

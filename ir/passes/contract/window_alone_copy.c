@@ -206,14 +206,22 @@ static void copy_by_lines(window *w, block *list)
         channel = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
         list = &of_c;
     }
+    span inside = { 0, lines };
+    if (w->blocks == 1) { /* what the lines have is known: no conditions are left on them */
+        inside = (span){ 0, 0 };
+        for (int64_t k = 0; k < w->slots; k++)
+            add_inside(w, 0, channel, (int64_t[]){ 0, k }, &inside);
+    }
     for (int64_t k = 0; k < w->slots; k++) {
         x[k] = (span){ 0, 0 };
         add_inside(w, 1, channel, (int64_t[]){ 0, k }, &x[k]);
-        const int64_t end = w->shift + lines * w->pitch + x[k].lo;
-        fill(w, list, channel, k, opjit_ir_index(f, 0), w->shift + x[k].lo);
+        const int64_t end = w->shift + inside.hi * w->pitch + x[k].lo;
+        fill(w, list, channel, k, opjit_ir_index(f, 0), w->shift + inside.lo * w->pitch + x[k].lo);
         fill(w, list, channel, k, opjit_ir_index(f, end), w->plane - end);
     }
-    const ir_ref line = contract_loop(c, list, opjit_ir_index(f, lines), &of_y);
+    if (inside.lo == inside.hi)
+        return;
+    const ir_ref line = loop_over(w, list, inside.lo, inside.hi, &of_y);
     const ir_ref all_y = contract_plus(c, contract_times(c, w->first_position, window_step(y)), line);
     for (int64_t k = 0; k < w->slots; k++) {
         const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, 0), opjit_ir_index(f, k) };
@@ -224,8 +232,8 @@ static void copy_by_lines(window *w, block *list)
         const ir_ref p = loop_over(w, &of_y, x[k].lo, x[k].hi, &of_x);
         ir_ref value = tap_value(w, &of_x, channel, of, all_y, p);
         if (y->size % w->block != 0) {
-            const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, all_y, opjit_ir_index(f, window_positions(y, 0)));
-            value = ir_make3(f, IR_SELECT, IR_NONE, inside, value, padding(w));
+            const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, all_y, opjit_ir_index(f, window_positions(y, 0)));
+            value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
         }
         const ir_ref at[3] = { channel, of[1], contract_plus(c, first, p) };
         opjit_ir_contract_store(c, &of_x, w->copy, value, at);

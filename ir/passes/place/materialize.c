@@ -20,12 +20,6 @@ enum {
 
 /* --- what an item reads ----------------------------------------------------------------------------------------- */
 
-static bool is_dear(ir_op op)
-{
-    return op == IR_DIV || op == IR_REM || op == IR_SQRT || op == IR_IPOW || op == IR_TO_INDEX /* a gather's */ ||
-           (opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0;
-}
-
 static site *new_site(placer *p)
 {
     if (p->site_count == p->site_capacity) {
@@ -145,7 +139,7 @@ static void visit_node(placer *p, item *x, ir_ref r)
 {
     const ir_func *f = p->f;
     const ir_node *n = ir_at(f, r);
-    x->dear = x->dear || is_dear((ir_op)n->op);
+    x->dear = x->dear || ir_is_dear((ir_op)n->op);
     x->math = x->math || (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
     if (n->op == IR_LOAD)
         add_site(p, x, r);
