@@ -38,6 +38,7 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
             if (decided == (arm == 1 ? 0 : 1))
                 continue; /* never evaluated */
             opjit_ir_guards_assume(b, condition, arm == 1);
+            b->known.conditional = known.conditional || b->known.changes != known.changes;
             TRY(check_loads(b, ir_operand(b->v->f, expr, arm)));
             b->known = known;
         }
@@ -45,7 +46,7 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
         for (uint32_t i = 0; i < node.count; i++)
             TRY(check_loads(b, ir_operand(b->v->f, expr, i)));
     }
-    if (b->known.changes == b->base)
+    if (!b->known.conditional)
         b->v->walked[expr] = b->v->walk; /* proven without guards, so it holds under any */
     return OPJIT_OK;
 }
@@ -92,7 +93,6 @@ opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement)
     bounds b = { .v = v };
     v->walk++;
     opjit_ir_guards_assume_loops(&b);
-    b.base = b.known.changes;
     for (uint32_t i = 0; i < node.count; i++)
         TRY(check_loads(&b, ir_operand(v->f, statement, i)));
     if (node.op == IR_STORE)

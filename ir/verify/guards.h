@@ -27,13 +27,13 @@ typedef struct guards {
     comparison choices[GUARDS]; /* with a value that is selected */
     uint32_t count, zero_count, choice_count, changes;
     uint32_t learned; /* changes that conclusions were drawn from */
+    bool conditional; /* selects say some of it, not loops alone */
 } guards;
 
 typedef struct bounds {
     verifier *v;
     guards known;
     uint32_t steps; /* left for the proof of one coordinate */
-    uint32_t base;  /* guards that loops changed */
 } bounds;
 
 /* guards.c: the loops around the position; a condition that is `truth` there; what follows from those together. */
