@@ -644,7 +644,7 @@ START_TEST(nodes_that_are_refused)
         { "MatMul", "x", NULL, NONE, 0,
           "node 0 (MatMul): input 0 has rows of 3 elements, input 1 columns of 2: must be equal" },
         { "Tile", "w", NULL, NONE, 0, "node 0 (Tile): 4 repeats, must be 2, one for each dimension" },
-        { "TopK", NULL, "k", INT, 9, "node 0 (TopK): k: 9, must be 1 to 3" },
+        { "TopK", NULL, "k", INT, 9, "node 0 (TopK): k: 9, must be 0 to 3" },
     };
     const int64_t w[4] = { -1, -1, 2, 3 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

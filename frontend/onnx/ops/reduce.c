@@ -124,9 +124,16 @@ opjit_status opjit_onnx_top_k(onnx_import *m, onnx_call *c)
     const onnx_value *const x = c->inputs[0];
     TRY(opjit_onnx_input_int(m, c, 1, &k));
     TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
-    if (k < 1 || (uint64_t)k > x->dims[axis])
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k: %lld, must be 1 to %llu", (long long)k,
+    if (k < 0 || (uint64_t)k > x->dims[axis])
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k: %lld, must be 0 to %llu", (long long)k,
                                  (unsigned long long)x->dims[axis]);
+    if (k == 0 || opjit_onnx_elements_of(x) == 0) {
+        uint64_t dims[ONNX_RANK];
+        memcpy(dims, x->dims, sizeof dims);
+        dims[axis] = (uint64_t)k;
+        TRY(opjit_onnx_give_nothing(m, c, 0, x->type, x->rank, dims));
+        return opjit_onnx_give_nothing(m, c, 1, ONNX_INT64, x->rank, dims);
+    }
     const DML_TOP_K1_OPERATOR_DESC desc = {
         NULL,
         NULL,

@@ -122,6 +122,13 @@ def without_boxes():
                                                      output_width=2, sampling_ratio=2),
              node("Conv", ["p", "w"], ["q"]), node("MaxPool", ["q"], ["o"], kernel_shape=[1, 1]),
              node("ConvTranspose", ["o", "t"], ["y"], strides=[2, 2]), node("ArgMax", ["y"], ["z"], axis=1, keepdims=0)]
+    best = [node("Greater", ["s", "high"], ["g"]), node("NonZero", ["g"], ["n"]), node("Squeeze", ["n", "zero"], ["k"]),
+            node("Gather", ["s", "k"], ["v"]), node("Shape", ["v"], ["count"]), node("Min", ["count", "most"], ["few"]),
+            node("TopK", ["v", "few"], ["y", "z"])]
+    case("the best of none", best, {"s": floats(80)}, {"high": scalar(2), "zero": scalar([0], "i8"),
+                                                       "most": scalar([20], "i8")}, ("y", "z"))
+    case("no best", [node("Min", ["count", "most"], ["few"]), node("TopK", ["x", "few"], ["y", "z"])],
+         {"x": floats(7, 80), "count": scalar([0], "i8")}, {"most": scalar([20], "i8")}, ("y", "z"))
     case("no boxes", nodes, {"x": floats(1, 4, 9, 9), "s": floats(80), "b": floats(80, 4)},
          {"high": scalar(2), "zero": scalar([0], "i8"), "none": scalar([0], "i8"), "w": floats(5, 4, 1, 1),
           "t": floats(5, 3, 2, 2)}, ("y", "z", "f"))
