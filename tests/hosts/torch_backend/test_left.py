@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stays with PyTorch costs what it costs without the backend."""
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
 
 import opjit.torch
+from opjit.torch import _compile
 from support import Case, compiled, counters
 
 
@@ -29,6 +31,19 @@ class Left(Case):
             run(torch.compile(f, backend=is_wrapped), x)
             self.assertEqual(wrapped, [expected])
             self.same(run(compiled(f), x), run(f, x))
+
+    def test_small_training(self):
+        """A step in which kernels save less than AOTAutograd takes is PyTorch's, forward and backward."""
+        f = lambda x: torch.sigmoid(x.exp() * 2) + x  # noqa: E731
+        with mock.patch.object(_compile, "CALL", 4):
+            for size, kernels in ((4, 0), (1024, 2)):
+                torch._dynamo.reset()
+                counters.clear()
+                a, b = (torch.linspace(-1, 1, size * size).view(size, size).requires_grad_() for _ in range(2))
+                for g, x in ((compiled(f), a), (f, b)):
+                    g(x).sum().backward()
+                self.same(a.grad, b.grad)
+                self.assertEqual(counters["kernels"], kernels)
 
     def test_resampling(self):
         """One operator, as PyTorch runs it, and not the many indices that a trace makes of it."""

@@ -20,7 +20,8 @@ from torch._subclasses import FakeTensor
 
 import opjit
 
-from ._compile import Unknown, compiled, counters, gains, is_mutable, log
+from . import _compile
+from ._compile import Unknown, compiled, counters, is_mutable, log, saved
 from ._kernel import finish
 
 __all__ = ["backend", "counters", "finish"]
@@ -68,24 +69,25 @@ def _as_one():
             op._dispatch_cache.clear()
 
 
-def _compiler(threads, level, fixed, strict, made):
+def _compiler(threads, level, fixed, strict, made, gains):
     """fixed: the tensors, by the number of the graph's input, that are the same in all calls.  made: takes the module
-    with kernels, or None."""
+    with kernels, or None.  gains: of training, whether there shall be kernels."""
     def compile(gm, inputs):
         if fixed:
             _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
-        module = compiled(gm, threads, level, strict)
+        module = compiled(gm, threads, level, strict) if all(gains) else gm
         made.append(module if module is not gm else None)
         return make_boxed_func(module.forward)
     return compile
 
 
-def _partition(backward):
-    """AOTAutograd's way of cutting a graph in two; backward: takes the second one, which is compiled much later."""
+def _partition(gains):
+    """AOTAutograd's way of cutting a graph in two; gains: takes whether kernels of both, of which those of the second
+    are made much later, save more in a step of training than AOTAutograd takes."""
     def partition(*args, **more):
-        forward, second = min_cut_rematerialization_partition(*args, **more)
-        backward.append(second)
-        return forward, second
+        forward, backward = min_cut_rematerialization_partition(*args, **more)
+        gains.append(saved(forward) + saved(backward) > _compile.AROUND)
+        return forward, backward
     return partition
 
 
@@ -153,14 +155,14 @@ def backend(gm, inputs, *, options=None):
     is_training = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
 
     def made(strict):
-        training, inference, backward = [], [], []
-        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules)
+        training, inference, gains = [], [], []
+        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules, gains)
                      for modules in (training, inference)]
         with _as_one():
             function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
-                                    decompositions=_decompositions(), partition_fn=_partition(backward),
+                                    decompositions=_decompositions(), partition_fn=_partition(gains),
                                     keep_inference_input_mutations=True)(gm, inputs)
-        if not any(training + inference + [gains(second) for second in backward]):
+        if not any(training + inference + gains):
             return gm.forward  # PyTorch's own operators, not those into which AOTAutograd takes them apart
         is_all = len(inference) == 1 and not is_training and _is_kernels(inference[0], gm, inputs)
         return inference[0].forward if is_all else function
