@@ -24,6 +24,8 @@ static bool is_plain(const cg_func *f, ir_ref node)
     case IR_MIN:
     case IR_MAX: return type != IR_F16 && opjit_ir_type_size(type) >= 4;
     case IR_CAST:
+        if (type == IR_F32 && (from == IR_U8 || from == IR_I8))
+            return true;
         if (!ir_is_float(type) || !ir_is_float(from))
             return !ir_is_float(type) && !ir_is_float(from) && type != IR_BOOL && from != IR_BOOL;
         return type != IR_F64 && from != IR_F64 && opjit_cg_way(f->cpu, f->target, IR_CAST, IR_F16) == CG_NATIVE;

@@ -38,6 +38,7 @@ typedef enum cg_trace_what {
     CG_TRACE_ZERO,
     CG_TRACE_LOAD,   /* a vector */
     CG_TRACE_SPLAT,  /* an element, in all lanes */
+    CG_TRACE_U8, CG_TRACE_I8, /* a vector of bytes, as f32 */
     CG_TRACE_BROADCAST, /* lane 0 of a in all lanes */
     CG_TRACE_OP,     /* min, max of f32: a where it is beyond b, else b, also where one is NaN; others: as in the IR */
     CG_TRACE_NUMBER, /* a where b is a number, else b */
@@ -91,6 +92,13 @@ typedef struct cg_trace {
 static inline bool cg_trace_has_type(uint32_t type)
 {
     return type == IR_F32 || type == IR_I32 || type == IR_U32;
+}
+
+/* Whether the operation has a place in memory. */
+static inline bool cg_trace_has_place(const cg_trace_op *o)
+{
+    return o->what == CG_TRACE_LOAD || o->what == CG_TRACE_SPLAT || o->what == CG_TRACE_U8 ||
+           o->what == CG_TRACE_I8 || o->what == CG_TRACE_STORE || o->what == CG_TRACE_FETCH;
 }
 
 /* Whether a load reads the same wherever it is used. */

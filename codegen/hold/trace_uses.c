@@ -21,10 +21,7 @@ static void count_numbers(cg_trace *tr)
             tr->number[p][i].uses = 0;
         for (uint32_t i = tr->first[p]; i < tr->first[p + 1]; i++) {
             const cg_trace_op *o = &tr->op[i];
-            if (o->what != CG_TRACE_LOAD && o->what != CG_TRACE_SPLAT && o->what != CG_TRACE_STORE &&
-                o->what != CG_TRACE_FETCH)
-                continue;
-            if (o->place.base == CG_TRACE_ARGS)
+            if (!cg_trace_has_place(o) || o->place.base == CG_TRACE_ARGS)
                 continue;
             tr->number[p][o->place.base].uses++;
             for (uint32_t k = 0; k < o->place.terms; k++)

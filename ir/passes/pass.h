@@ -206,6 +206,9 @@ void opjit_ir_shape_outputs(ir_func *f);
 void opjit_ir_line_up(ir_func *f);
 /* Whether the statement's lines take their elements from far apart, where others of the tensor are between them. */
 bool opjit_ir_reads_across(const ir_func *f, ir_ref statement, ir_ref load);
+/* byte_columns.c: copies the constant bytes of matrices that few rows are multiplied by; the only tensors that it makes
+ * are the copies and their views. */
+void opjit_ir_copy_byte_columns(ir_func *f, const rt_target *target);
 /* side_by_side.c: copies short rows so that they are columns; the only tensors that it makes are the copies. */
 void opjit_ir_side_by_side(ir_func *f, const rt_target *target);
 /* cleanup.c: loops, lets, accumulators, updates and stores without effect. */

@@ -102,6 +102,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         opjit_ir_channels(f);
     if (!p.threads && !f->failed)
         opjit_ir_line_up(f);
+    if (!p.threads && env->target != NULL && env->once && !env->general && !f->failed)
+        opjit_ir_copy_byte_columns(f, env->target);
     p.first_side = f->tensor_count;
     if (!p.threads && env->target != NULL && !f->failed)
         opjit_ir_side_by_side(f, env->target);

@@ -273,8 +273,9 @@ static void check_sample(const sample *s, test_random *r)
 static sample draw(test_random *r)
 {
     static const char *const types[][2] = { { "f32", "f32" }, { "f32", "f16" }, { "f64", "f64" },
-                                            { "i32", "i32" }, { "u32", "u32" }, { "i32", "i8" } };
-    const uint64_t type = test_random_below(r, 6);
+                                            { "i32", "i32" }, { "u32", "u32" }, { "i32", "i8" },
+                                            { "f32", "u8" },  { "f32", "i8" } };
+    const uint64_t type = test_random_below(r, 8);
     sample s = { .start = (start)test_random_below(r, STARTS),
                  .end = (end)test_random_below(r, ENDS),
                  .step = (step)test_random_below(r, STEPS),
@@ -362,6 +363,9 @@ START_TEST(planned)
     check_plan(&s, "tile, 8 registers of 8 f32 from memory to memory,", "before");
     s = plain;
     s.edges = true;
+    check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
+    s = plain;
+    s.input = "u8";
     check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
     s = plain;
     s.target = "cpu:x86-64-v2"; /* fma is a function */

@@ -387,7 +387,10 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
     /* Columns that are copied once: all is read element by element into copies, under whatever conditions. */
     const bool copied = ir_is_float((ir_type)c->def.type) && is_kept(c);
+    opjit_ir_contract_find_decoded(c);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
+        if (c->decoded > 0 && i == CONTRACT_COLUMNS)
+            continue;
         const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
         const ir_ref factor = ir_operand(f, pair, c->side[i].factor);
         if (!copied && (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX)))
@@ -426,14 +429,16 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     contract_side *columns = &c->side[CONTRACT_COLUMNS];
     c->streams = c->streams && c->bytes == 0;
     c->split = c->streams && is_split(c, given, target);
-    if (c->bytes == 0 && is_across(c, given, target))
+    if (c->decoded > 0)
+        opjit_ir_contract_cut_decoded(c);
+    else if (c->bytes == 0 && is_across(c, given, target))
         choose_across(c, given, target);
     else
         choose_sizes(c, given, lanes_of(c, given, target), target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = c->streams ? i == CONTRACT_ROWS && is_computed(c, i)
                                        : c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2);
-    columns->packed = columns->packed && c->across == 0;
+    columns->packed = columns->packed && c->across == 0 && c->decoded == 0;
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
     columns->shared =
         columns->packed && !c->r->is_step &&
@@ -465,7 +470,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
         if (write(&words, given, target, stages))
             return true;
     }
-    c.once = is_kept(&c);
+    c.once = c.decoded == 0 && is_kept(&c);
     c.streams = c.streams && !c.once; /* packed columns are in order, too, and their sums in registers */
     if (!f->failed && !c.once && !is_across(&c, given, target) && is_dots(&c, given)) {
         choose_dots(&c, given);

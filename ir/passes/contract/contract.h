@@ -53,6 +53,8 @@ typedef struct contraction {
                                whose squares of columns and k code generation transposes in registers; 0: another
                                form */
     bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
+    int64_t decoded;        /* columns are computed of bytes, as they are read: columns of a tile; 0: another form */
+    int64_t decoded_k;      /* and k of a block that shares what else they are computed of */
     bool streams;           /* few rows: columns are read as they lie, by stream.c */
     bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
     uint32_t parts;         /* which are this temp, [matrices, blocks of k, rows, columns] */
@@ -110,6 +112,11 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
  * rows are kept), n: of packed columns. */
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
 void opjit_ir_contract_stream(contraction *c, block *list);
+/* decode.c: finds c->decoded; tiles and blocks of such columns. */
+void opjit_ir_contract_find_decoded(contraction *c);
+void opjit_ir_contract_cut_decoded(contraction *c);
+/* What the block of k adds to the tile of rows from i on. */
+void opjit_ir_contract_decode(contraction *c, block *list, ir_ref i);
 /* stream.c, with `split`: the stage that makes the parts; what the stage behind it adds to the totals. */
 void opjit_ir_contract_make_parts(contraction *c, block *stages);
 void opjit_ir_contract_add_parts(contraction *c, block *list);

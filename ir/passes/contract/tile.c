@@ -62,6 +62,10 @@ static void add_rounds(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
 {
     block of_k;
+    if (c->decoded > 0) {
+        opjit_ir_contract_decode(c, list, i);
+        return;
+    }
     if (c->across > 0) {
         add_rounds(c, list, i, j, n);
         return;

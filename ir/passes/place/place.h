@@ -39,7 +39,7 @@ typedef struct item {
     bool joins;          /* it chooses between loads by a coordinate other than the last one */
     bool is_joined;      /* such an item reads it: it would be computed for the elements of others, too */
     bool is_across;      /* a site is */
-    bool is_copy;        /* line_up or side_by_side has made it */
+    bool is_copy;        /* line_up, byte_columns or side_by_side has made it */
     bool looks_up;       /* it is a load at the place that a byte says */
     bool looked_up;      /* such an item reads it: the byte, or the table */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
