@@ -65,6 +65,7 @@ typedef struct inliner {
     ir_ref rows[8]; /* of a stage over rows: the row's coordinates, row_count of them */
     uint32_t row_count;
     ir_ref number; /* of the row in scratch that has several */
+    bool by_lane;  /* scratch has the row's number as its last coordinate; of one coordinate: an element of each row */
     bool refused;                           /* a row other than the current one would have to be read */
     ir_table memo, known, instances, views; /* see inline.c */
     struct inline_instance *instance;
@@ -92,6 +93,8 @@ typedef struct place_rows_of {
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
+/* row_lanes.c: likewise of many short rows, each of them a lane. */
+bool opjit_ir_place_row_lanes(place_rows_of *r, block *stages);
 /* A row of a block of rows that a stage of another shape makes. */
 typedef struct row_of_block {
     ir_ref at[8];     /* coordinates of the row */

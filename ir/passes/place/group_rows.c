@@ -125,6 +125,10 @@ uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages)
         const uint32_t end = find_group(p, first, most, rows);
         if (end == first)
             break;
+        if (!p->threads && opjit_ir_place_row_lanes(rows, stages)) {
+            ir_took(p->f, IR_STEP_ROW_LANES);
+            return end;
+        }
         if (opjit_ir_place_rows(rows, stages)) {
             ir_took(p->f, IR_STEP_GROUP_ROWS);
             return end;

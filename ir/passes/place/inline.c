@@ -158,8 +158,10 @@ static ir_ref load_row(inliner *in, uint32_t tensor, const ir_ref *at)
     if (in->refused || s->row_value != 0)
         return in->refused ? opjit_ir_const(f, f->tensors[tensor].type, 0) : opjit_ir_get(f, s->row_value);
     const ir_ref element = at[f->tensors[tensor].rank - 1];
-    return opjit_ir_load(f, s->scratch,
-                         f->tensors[s->scratch].rank == 1 ? &element : (const ir_ref[]){ in->number, element });
+    const bool single = f->tensors[s->scratch].rank == 1;
+    if (in->by_lane)
+        return opjit_ir_load(f, s->scratch, (const ir_ref[]){ single ? in->number : element, in->number });
+    return opjit_ir_load(f, s->scratch, (const ir_ref[]){ single ? element : in->number, element });
 }
 
 /* A load whose coordinates are written: from memory, or the value of a definition, which may have to be written first

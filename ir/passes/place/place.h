@@ -99,6 +99,8 @@ uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
 /* short.c: a reduction of few values, each result one expression, and the output that alone reads it, if there is one;
  * with_output: there has to be. */
 uint32_t opjit_ir_group_short(placer *p, uint32_t first, bool with_output, block *stages);
+/* What the reduction makes of its steps' values, in the order of its accumulator; part changes. */
+ir_ref opjit_ir_fold_parts(ir_func *f, const ir_node *reduction, ir_ref *part, int64_t steps);
 /* alternatives.c: a definition whose first coordinate chooses one of a few expressions. */
 uint32_t opjit_ir_group_alternatives(placer *p, uint32_t first, block *stages);
 /* Any other reduction: a row with an accumulator for each of its elements; the output that alone reads one that is

@@ -43,13 +43,26 @@ static bool is_short(const placer *p, uint32_t number)
            (x->weight + 1) * (uint64_t)steps <= MOST_WORK;
 }
 
+ir_ref opjit_ir_fold_parts(ir_func *f, const ir_node *reduction, ir_ref *part, int64_t steps)
+{
+    const ir_op op = ir_kind_op((ir_kind)reduction->kind);
+    const ir_type type = (ir_type)reduction->type;
+    const int64_t lanes = reduction->imm > 1 ? IR_REDUCE_LANES : 1;
+    for (int64_t k = lanes; k < steps; k++)
+        part[k % lanes] = ir_expr2(f, op, type, part[k % lanes], part[k]);
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+        for (int64_t k = 0; k < half && k + half < steps; k++)
+            part[k] = ir_expr2(f, op, type, part[k], part[k + half]);
+    return reduction->kind == IR_SUM && ir_is_float(type)
+               ? ir_expr2(f, IR_ADD, type, part[0], opjit_ir_const(f, type, 0))
+               : part[0];
+}
+
 /* A let of the result at these coordinates. */
 static ir_ref reduce(placer *p, inliner *in, ir_ref statement, const ir_ref *at, block *list)
 {
     ir_func *f = p->f;
     const ir_node n = *ir_at(f, statement);
-    const ir_op op = ir_kind_op((ir_kind)n.kind);
-    const ir_type type = (ir_type)n.type;
     const uint32_t rank = f->tensors[n.ref].rank;
     const int64_t steps = ir_index_value(f, ir_operand(f, statement, n.count - 1));
     ir_ref part[IR_REDUCE_LANES] = { 0 }, with[PASS_OPERANDS];
@@ -58,15 +71,7 @@ static ir_ref reduce(placer *p, inliner *in, ir_ref statement, const ir_ref *at,
         with[rank] = opjit_ir_index(f, k);
         part[k] = opjit_ir_share(f, list, opjit_ir_inline(in, statement, rank + 1, with));
     }
-    int64_t half = IR_REDUCE_LANES / 2;
-    for (; n.imm > 1 && half > 0; half /= 2)
-        for (int64_t k = 0; k < half && k + half < steps; k++)
-            part[k] = ir_expr2(f, op, type, part[k], part[k + half]);
-    for (int64_t k = 1; n.imm <= 1 && k < steps; k++)
-        part[0] = ir_expr2(f, op, type, part[0], part[k]);
-    if (n.kind == IR_SUM && ir_is_float(type))
-        part[0] = ir_expr2(f, IR_ADD, type, part[0], opjit_ir_const(f, type, 0));
-    const ir_ref let = opjit_ir_let(f, part[0]);
+    const ir_ref let = opjit_ir_let(f, opjit_ir_fold_parts(f, &n, part, steps));
     opjit_ir_block_add(f, list, let);
     return let;
 }
