@@ -139,6 +139,8 @@ typedef struct ir_digit {
     int64_t divide, modulo, offset;
 } ir_digit;
 bool opjit_ir_digit(const ir_func *f, ir_ref expr, ir_ref var, ir_digit *out); /* false: not of that form */
+/* Whether all coordinates of a load that move with var are such digits. */
+bool opjit_ir_moves_by_digits(const ir_func *f, ir_ref load, ir_ref var);
 
 /* A sum of whole * (var / divisor), rest * (var % divisor) and terms that do not vary: elements that alternate
  * between a few rows. */

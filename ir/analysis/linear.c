@@ -340,6 +340,16 @@ bool opjit_ir_digit(const ir_func *f, ir_ref expr, ir_ref var, ir_digit *out)
     }
 }
 
+bool opjit_ir_moves_by_digits(const ir_func *f, ir_ref load, ir_ref var)
+{
+    ir_digit unused;
+    for (uint32_t d = 0; d < ir_at(f, load)->count; d++)
+        if (opjit_ir_uses(f, ir_operand(f, load, d), var) &&
+            !opjit_ir_digit(f, ir_operand(f, load, d), var, &unused))
+            return false;
+    return true;
+}
+
 bool opjit_ir_turns_add(const ir_moving *m, ir_ref expr, int64_t factor, ir_turns *io)
 {
     ir_terms t;

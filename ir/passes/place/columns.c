@@ -20,7 +20,9 @@ enum {
     STREAM_BYTES = 1024 * 1024, /* of larger tensors, adjacent rows are read one after the other, as one stream, */
     STREAM_LEAST = 512,         /* if they are longer than this, */
     STREAM_MOST = 4096,         /* and shorter than this (bytes) */
-    AT_ONCE = 4,                /* steps of a column between a load and a store of its result */
+    AT_ONCE = 4,                /* steps of a column between a load and a store of its result; */
+    NARROW_AT_ONCE = 16,        /* in rows of so few bytes, which wait for what the last round stored */
+    NARROW_BYTES = 128,
     MOST_STRIDE = 4,
     DEPTH = 6, /* of an index that is looked at */
 };
@@ -248,9 +250,9 @@ static bool takes_several(column_stage *s)
         others += n->op != IR_LOAD && n->op != IR_PAIR && n->type != IR_INDEX && n->count > 0;
         if (n->op != IR_LOAD)
             continue;
-        int64_t step, own = 1;
-        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, var, &step) &&
-               !is_stream(s, n->ref, step);
+        int64_t step = s->columns, own = 1;
+        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 &&
+               (opjit_ir_step(f, r, var, &step) || opjit_ir_moves_by_digits(f, r, var)) && !is_stream(s, n->ref, step);
         if (s->def.kind == IR_DOT) /* one factor is often the same for all columns */
             good = good && opjit_ir_step(f, r, column, &own);
         loads += own != 0;
@@ -262,9 +264,15 @@ static bool takes_several(column_stage *s)
 static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length)
 {
     ir_func *f = s->f;
-    const int64_t rounds = takes_several(s) ? length / AT_ONCE : 0, done = rounds * AT_ONCE;
-    if (rounds > 0)
-        add_rounds(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, rounds), first, AT_ONCE);
+    const int64_t bytes = s->columns * opjit_ir_type_size((ir_type)s->def.type);
+    int64_t done = 0, steps = !takes_several(s) ? 1 : bytes <= NARROW_BYTES ? NARROW_AT_ONCE : AT_ONCE;
+    for (; steps > 1; steps /= AT_ONCE) {
+        const int64_t rounds = (length - done) / steps;
+        const ir_ref from = ir_make2(f, IR_IADD, IR_INDEX, first, opjit_ir_index(f, done));
+        if (rounds > 0)
+            add_rounds(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, rounds), from, steps);
+        done += rounds * steps;
+    }
     if (done < length)
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
