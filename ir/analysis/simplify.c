@@ -124,6 +124,9 @@ static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
         return x;
     if (i.lo >= 0 && i.hi < k && (op == IR_IDIV || op == IR_DOWN))
         return opjit_ir_index(f, 0);
+    const bool one = f->phase >= IR_COLLAPSED && i.lo >= 0 && i.hi < INT64_MAX && i.lo / k == i.hi / k;
+    if (one && op == IR_IMOD) /* before that a remainder may meet its quotient again, as a coordinate of a view */
+        return plus_constant(f, x, -(i.lo / k * k));
     if ((op == IR_DOWN || op == IR_UP) && opjit_ir_divisor(f, x) % (uint64_t)k == 0)
         return x;
     return 0;

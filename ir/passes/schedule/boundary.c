@@ -13,6 +13,7 @@
 enum {
     BOUNDARY_VECTORS = 8, /* the most in a group that has boundaries */
     BOUNDARY_BYTES = 256, /* the most in rows of more than one group: on average half of a boundary is read in vain */
+    APART = 8,            /* constant pieces of fewer elements that are loaded are stored by themselves */
     FILL_VECTORS = 512,   /* of a row whose pieces of one value are stored as fills */
 };
 
@@ -32,6 +33,22 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
+/* Whether the loop is always the same few elements that are loaded, as those of padding that repeats others: to load
+ * and choose them for the vectors beside them takes longer. */
+static bool is_apart(const scheduler *s, ir_ref loop)
+{
+    ir_func *f = s->f;
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    bool loads = false;
+    if (s->threads || s->beyond_caches || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) ||
+        ir_index_value(f, hi) - ir_index_value(f, lo) >= APART)
+        return false;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, loop)->body);
+    for (uint32_t k = 0; k < seen.count; k++)
+        loads = loads || ir_at(f, seen.nodes[k])->op == IR_LOAD;
+    return loads;
+}
+
 /* The longest chain of single stores that begins with `loop`. */
 static void find_chain(scheduler *s, ir_ref loop, chain *c)
 {
@@ -39,7 +56,8 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
     work w;
     *c = (chain){ 0 };
     for (ir_ref r = loop; r != 0 && ir_at(f, r)->op == IR_FOR && c->count < MAX_CHAIN; r = ir_at(f, r)->next) {
-        if (!opjit_ir_find_work(f, r, &w) || w.store == 0 || (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
+        if (is_apart(s, r) || !opjit_ir_find_work(f, r, &w) || w.store == 0 ||
+            (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
             break;
         c->lanes = opjit_ir_lanes_of(s, &w);
         c->cost = w.cost > c->cost ? w.cost : c->cost;

@@ -12,6 +12,7 @@ enum {
     SHUFFLES = 3, /* roughly the additional cost of such a load */
     ACROSS = 16,  /* operations that justify a load of lanes at one distance */
     BY_TABLE = 8, /* and one at indices that are loaded, which AVX-512 has an instruction for */
+    FEW = 8,      /* elements that are loaded one by one in less time than a part of a vector is turned */
     MOST_TERMS = 16,
 };
 
@@ -77,7 +78,7 @@ static bool is_by_table(const ir_func *f, ir_ref load, ir_ref loop)
 
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *worth)
 {
-    int64_t step;
+    int64_t step, trips;
     if (!opjit_ir_step(f, load, ir_at(f, loop)->ref, &step)) {
         *cost += SHUFFLES;
         if (takes_turns(f, load, loop))
@@ -87,8 +88,10 @@ bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t
     }
     if (step == 0 || step == 1)
         return true;
+    const bool few =
+        opjit_ir_distance(f, ir_operand(f, loop, 1), ir_operand(f, loop, 0), &trips) && trips > 1 && trips < FEW;
     *cost += SHUFFLES;
-    *worth += step < -1 || step > MOST_STEP ? ACROSS : 0;
+    *worth += step < -1 || step > MOST_STEP || few ? ACROSS : 0;
     return true;
 }
 
