@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 64 }; /* most functions are short: what a table has room for is cleared, or copied */
 
 void opjit_dx_refuse(dx_func *f, const char *why)
 {
@@ -15,13 +15,13 @@ void opjit_dx_refuse(dx_func *f, const char *why)
 
 /* --- tables that grow --------------------------------------------------------------------------------------------- */
 
-/* The array with room for one more; NULL: no memory. */
+/* The array with room for one more, which is not zero; NULL: no memory. */
 static void *grow(dx_func *f, void *array, uint32_t count, uint32_t *room, size_t size)
 {
     if (count < *room)
         return array;
     const uint32_t more = *room > 0 ? 2 * *room : FIRST_ROOM;
-    void *larger = opjit_rt_arena_allocate(f->arena, more, size);
+    void *larger = opjit_rt_arena_reserve(f->arena, more * size);
     if (!larger)
         return NULL;
     if (array)
@@ -58,14 +58,14 @@ uint32_t opjit_dx_mem(dx_func *f, dx_mem mem)
 
 dx_reg opjit_dx_new(dx_func *f, dx_class kind)
 {
-    if (f->reg_count == 0)
-        f->reg_count = 1; /* 0 is none */
     dx_virtual *regs = grow(f, f->regs, f->reg_count, &f->reg_room, sizeof *regs);
     if (!regs) {
         opjit_dx_refuse(f, "no memory");
         return 0;
     }
     f->regs = regs;
+    if (f->reg_count == 0)
+        regs[f->reg_count++] = (dx_virtual){ .kind = DX_INT }; /* 0 is none */
     if (kind == DX_MASK && !f->wide)
         kind = DX_VEC;
     regs[f->reg_count] = (dx_virtual){ .kind = (uint8_t)kind, .at = -1, .least = UINT32_MAX };
