@@ -234,6 +234,7 @@ typedef enum dx_form_name {
 } dx_form_name;
 #undef DX_FORM
 extern const dx_form opjit_dx_forms[DX_FORMS];
+dx_form_name opjit_dx_integer_form(LLVMOpcode op, uint32_t bits); /* DX_FORMS: there is no instruction */
 /* dst = form(a, b); imm: DX_IMM forms.  `bytes` is the operation's width. */
 dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst, dx_reg a, dx_reg b);
 /* The same to a new register; with AVX2, the upper half of 32 bytes. */
@@ -258,11 +259,20 @@ dx_reg opjit_dx_lane(dx_func *f, LLVMValueRef v, uint32_t lane); /* of a vector 
 /* select_late.c: whether nothing is done where a vector is made; a lane of it */
 bool opjit_dx_is_late(dx_func *f, LLVMValueRef v);
 dx_reg opjit_dx_late_lane(dx_func *f, LLVMValueRef v, uint32_t lane);
+/* select_wide.c: vectors in two registers; false: the instruction has nothing to do with them */
+bool opjit_dx_is_wide(dx_func *f, dx_type t);
+bool opjit_dx_select_wide(dx_func *f, LLVMValueRef v, LLVMOpcode op);
+/* Of AVX-512: a mask in dst; the mask of a select, of its lanes or of one condition for all of them. */
+void opjit_dx_compare_vectors(dx_func *f, LLVMIntPredicate p, dx_type t, dx_reg dst, dx_reg a, dx_reg b);
+dx_reg opjit_dx_choosing_mask(dx_func *f, LLVMValueRef c, bool whole);
 /* What a comparison of integers is: operands of the operation, and cc. */
 bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out);
 void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t);
 /* An integer of so many bits in 32 or more: itself, or a register of its own. */
 dx_reg opjit_dx_extended(dx_func *f, dx_reg a, uint32_t bits, bool is_signed);
+/* dst = the quotient of x and y, or the rest; integers of less than 32 bits are extended to 32. */
+void opjit_dx_divide(dx_func *f, dx_reg dst, dx_reg x, dx_reg y, uint32_t bits, bool is_signed, bool rest);
+void opjit_dx_select_quotients(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t); /* of vectors */
 void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name); /* intrinsics */
 dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes);
 

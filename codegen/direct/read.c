@@ -80,7 +80,7 @@ static bool fits(dx_func *f, LLVMValueRef v)
         LLVMValueRef x = LLVMGetOperand(v, (unsigned)i);
         t = opjit_dx_type(f, LLVMTypeOf(x));
         small = !t.lanes || (t.lanes <= MOST && dx_bytes(t) <= MOST) ||
-                (LLVMIsAInstruction(x) && opjit_dx_is_late(f, x));
+                opjit_dx_is_wide(f, t) || (LLVMIsAInstruction(x) && opjit_dx_is_late(f, x));
     }
     return small;
 }
@@ -88,7 +88,7 @@ static bool fits(dx_func *f, LLVMValueRef v)
 static void select_one(dx_func *f, LLVMValueRef v)
 {
     const LLVMOpcode op = LLVMGetInstructionOpcode(v);
-    if (opjit_dx_is_late(f, v))
+    if (opjit_dx_is_late(f, v) || opjit_dx_select_wide(f, v, op))
         return;
     if (!fits(f, v)) {
         opjit_dx_refuse(f, "vector type");

@@ -59,32 +59,33 @@ bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out)
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
-static void compare_vectors(dx_func *f, LLVMValueRef v, dx_type t)
+void opjit_dx_compare_vectors(dx_func *f, LLVMIntPredicate p, dx_type t, dx_reg dst, dx_reg a, dx_reg b)
 {
     static const uint8_t how[] = {
         [LLVMIntEQ] = 0,  [LLVMIntNE] = 4,  [LLVMIntUGT] = 6, [LLVMIntUGE] = 5, [LLVMIntULT] = 1,
         [LLVMIntULE] = 2, [LLVMIntSGT] = 6, [LLVMIntSGE] = 5, [LLVMIntSLT] = 1, [LLVMIntSLE] = 2
     };
-    const LLVMIntPredicate p = LLVMGetICmpPredicate(v);
-    const bool is_unsigned = p >= LLVMIntUGT && p <= LLVMIntULE;
-    const uint32_t size = t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
+    const dx_form_name first = p >= LLVMIntUGT && p <= LLVMIntULE ? DX_F_PCMPUB : DX_F_PCMPB;
+    opjit_dx_vector(f, (dx_form_name)(first + dx_size(t.bits)), dx_width(t), dst, a, b)->imm = how[p];
+}
+
+static void compare_lanes(dx_func *f, LLVMValueRef v, dx_type t)
+{
     if (!f->wide && t.bits > 1) {
         opjit_dx_narrow_compare(f, v, t);
         return;
     }
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    const dx_form_name first = is_unsigned ? DX_F_PCMPUB : DX_F_PCMPB;
     if (t.bits == 1)
         opjit_dx_refuse(f, "comparison of masks");
-    const dx_reg dst = opjit_dx_result(f, v);
-    opjit_dx_vector(f, (dx_form_name)(first + size), dx_width(t), dst, a, b)->imm = how[p];
+    opjit_dx_compare_vectors(f, LLVMGetICmpPredicate(v), t, opjit_dx_result(f, v), a, b);
 }
 
 static void compare_integers(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0)));
     if (t.lanes) {
-        compare_vectors(f, v, t);
+        compare_lanes(f, v, t);
         return;
     }
     dx_op compared;
@@ -193,25 +194,43 @@ dx_reg opjit_dx_condition_as_all(dx_func *f, LLVMValueRef c)
     return all;
 }
 
+dx_reg opjit_dx_choosing_mask(dx_func *f, LLVMValueRef c, bool whole)
+{
+    const dx_reg mask = whole ? opjit_dx_new(f, DX_MASK) : opjit_dx_mask(f, c);
+    if (whole)
+        opjit_dx_vector(f, DX_F_KMOVQ, 16, mask, 0, opjit_dx_condition_as_all(f, c));
+    return mask;
+}
+
+/* Of masks: what both the condition and the first have, or the second alone. */
+static void select_masks(dx_func *f, LLVMValueRef v, bool whole)
+{
+    enum { WIDTH = 32 /* operations on masks have this encoding */ };
+    const dx_reg mask = opjit_dx_choosing_mask(f, LLVMGetOperand(v, 0), whole);
+    const dx_reg yes = opjit_dx_mask(f, LLVMGetOperand(v, 1)), no = opjit_dx_mask(f, LLVMGetOperand(v, 2));
+    const dx_reg both = opjit_dx_new(f, DX_MASK), other = opjit_dx_new(f, DX_MASK);
+    opjit_dx_vector(f, DX_F_KAND, WIDTH, both, mask, yes);
+    opjit_dx_vector(f, DX_F_KANDN, WIDTH, other, mask, no);
+    opjit_dx_vector(f, DX_F_KOR, WIDTH, opjit_dx_result(f, v), both, other);
+}
+
 static void select_lanes(dx_func *f, LLVMValueRef v, dx_type t)
 {
     static const dx_form_name forms[] = { DX_F_BLENDB, DX_F_BLENDW, DX_F_BLENDD, DX_F_BLENDQ };
     const uint32_t size = t.bits == 64 ? 3 : t.bits == 32 ? 2 : t.bits == 16 ? 1 : 0;
-    if (f->wide && t.bits == 1) {
-        opjit_dx_refuse(f, "select of lanes");
-        return;
-    }
     LLVMValueRef c = LLVMGetOperand(v, 0);
     const bool whole = t.lanes && !opjit_dx_type(f, LLVMTypeOf(c)).lanes;
+    if (f->wide && t.bits == 1) {
+        select_masks(f, v, whole);
+        return;
+    }
     if (!whole && select_beyond(f, v, t))
         return;
     if (!f->wide) {
         opjit_dx_narrow_select(f, v, t, whole);
         return;
     }
-    const dx_reg mask = whole ? opjit_dx_new(f, DX_MASK) : opjit_dx_mask(f, c);
-    if (whole)
-        opjit_dx_vector(f, DX_F_KMOVQ, 16, mask, 0, opjit_dx_condition_as_all(f, c));
+    const dx_reg mask = opjit_dx_choosing_mask(f, c, whole);
     const dx_reg yes = opjit_dx_use(f, LLVMGetOperand(v, 1)), no = opjit_dx_use(f, LLVMGetOperand(v, 2));
     opjit_dx_vector(f, forms[size], dx_width(t), opjit_dx_result(f, v), no, yes)->mask = mask;
 }

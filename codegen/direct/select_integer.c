@@ -49,6 +49,16 @@ dx_reg opjit_dx_extended(dx_func *f, dx_reg a, uint32_t bits, bool is_signed)
     return wide;
 }
 
+void opjit_dx_divide(dx_func *f, dx_reg dst, dx_reg x, dx_reg y, uint32_t bits, bool is_signed, bool rest)
+{
+    dx_op *o = opjit_dx_op(f, DX_DIVIDE);
+    o->dst = dst;
+    o->a = y;
+    o->b = x;
+    o->bytes = bits == 64 ? 8 : 4;
+    o->code = (uint8_t)(is_signed | rest << 1);
+}
+
 static void divide(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
 {
     const bool is_signed = op == LLVMSDiv || op == LLVMSRem, rest = op == LLVMURem || op == LLVMSRem;
@@ -56,13 +66,7 @@ static void divide(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     const dx_reg x = opjit_dx_extended(f, a, t.bits, is_signed), y = opjit_dx_extended(f, b, t.bits, is_signed);
     if (t.bits < 8)
         opjit_dx_refuse(f, "quotient of conditions");
-    const dx_reg dst = opjit_dx_result(f, v);
-    dx_op *o = opjit_dx_op(f, DX_DIVIDE);
-    o->dst = dst;
-    o->a = y;
-    o->b = x;
-    o->bytes = t.bits == 64 ? 8 : 4;
-    o->code = (uint8_t)(is_signed | rest << 1);
+    opjit_dx_divide(f, opjit_dx_result(f, v), x, y, t.bits, is_signed, rest);
 }
 
 static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)

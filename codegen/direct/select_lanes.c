@@ -187,6 +187,12 @@ static void shuffle(dx_func *f, LLVMValueRef v)
         opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
         return;
     }
+    if (!f->refused && !p.y && p.at[0] >= 0 && opjit_dx_class(f, t) == DX_MASK &&
+        is_run(&p, (uint32_t)p.at[0], 0, p.count)) { /* a part of a mask */
+        const dx_reg mask = opjit_dx_mask(f, LLVMGetOperand(v, 0));
+        opjit_dx_vector(f, DX_F_KSHIFTR, 16, opjit_dx_result(f, v), 0, mask)->imm = p.at[0];
+        return;
+    }
     if (f->refused || opjit_dx_class(f, t) != DX_VEC || opjit_dx_class(f, from) != DX_VEC) {
         opjit_dx_refuse(f, "shuffle of masks");
         return;
@@ -250,18 +256,42 @@ static void insert(dx_func *f, LLVMValueRef v)
     o->tied = true;
 }
 
+/* A lane of a mask of AVX-512 as a condition. */
+static dx_reg lane_of_mask(dx_func *f, LLVMValueRef v, uint32_t lane, dx_type t)
+{
+    enum { RIGHT = 5 };
+    const dx_reg mask = opjit_dx_mask(f, v), all = opjit_dx_new(f, DX_INT);
+    const dx_reg moved = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_INT);
+    const bool wide = t.lanes > 32;
+    opjit_dx_vector(f, wide ? DX_F_FROMKQ : DX_F_FROMKD, 16, all, 0, mask);
+    dx_op *o = opjit_dx_two_address(f, DX_SHIFT, moved, all, wide ? 8 : 4);
+    o->code = RIGHT;
+    o->imm = lane;
+    opjit_dx_lowest_bit(f, dst, moved);
+    return dst;
+}
+
 dx_reg opjit_dx_lane(dx_func *f, LLVMValueRef v, uint32_t lane)
 {
     static const dx_form_name extracts[] = { DX_F_EXTRACTB, DX_F_EXTRACTW, DX_F_EXTRACTD, DX_F_EXTRACTQ };
-    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     const uint32_t size = dx_size(t.bits);
+    const dx_value *value = LLVMIsConstant(v) ? NULL : opjit_dx_find(f, v);
+    const bool list = value && value->how == DX_V_LIST && opjit_dx_is_wide(f, t); /* of two halves */
+    const uint32_t half = list ? lane / (t.lanes / 2u) : 0;
+    if (list) {
+        t.lanes /= 2;
+        lane %= t.lanes;
+    }
     if (!f->wide && opjit_dx_class(f, t) == DX_MASK)
         return opjit_dx_narrow_lane(f, v, lane);
+    if (opjit_dx_class(f, t) == DX_MASK && lane < t.lanes)
+        return lane_of_mask(f, v, lane, t);
     if (opjit_dx_class(f, t) != DX_VEC || lane >= t.lanes) {
         opjit_dx_refuse(f, "extraction");
         return 0;
     }
-    dx_reg a = opjit_dx_use(f, v);
+    dx_reg a = list ? value->reg + half : opjit_dx_use(f, v);
     const uint32_t part = lane << size >> 4, within = lane & ((16u >> size) - 1);
     if (part > 0) {
         const dx_reg high = opjit_dx_new(f, DX_VEC);

@@ -19,10 +19,27 @@ static bool is_splat(LLVMValueRef v)
     return same;
 }
 
+/* Whether nothing but single lanes of it is needed. */
+static bool only_lanes(LLVMValueRef v, uint32_t depth)
+{
+    bool only = depth > 0;
+    for (LLVMUseRef u = LLVMGetFirstUse(v); u && only; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+        const bool lane = LLVMIsAExtractElementInst(user) != NULL, stored = LLVMIsAStoreInst(user) != NULL;
+        only = lane || (!stored && !LLVMIsAICmpInst(user) && only_lanes(user, depth - 1));
+    }
+    return only;
+}
+
 /* Whether the vector can be made lane by lane. */
 bool opjit_dx_is_late(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    const bool wide = opjit_dx_is_wide(f, t);
+    if (wide && LLVMIsAInsertElementInst(v))
+        return is_undefined(LLVMGetOperand(v, 0)) && LLVMIsAConstantInt(LLVMGetOperand(v, 2));
+    if (wide && !only_lanes(v, DEEPEST))
+        return false;
     if (!t.lanes || t.kind != DX_T_INT || t.bits < 32 || dx_bytes(t) <= f->bytes)
         return false;
     switch (LLVMGetInstructionOpcode(v)) {
@@ -78,20 +95,24 @@ static dx_reg late_lane(dx_func *f, LLVMValueRef v, uint32_t lane, uint32_t dept
     if (op == LLVMSExt || op == LLVMZExt) {
         const uint32_t bits = opjit_dx_type(f, LLVMTypeOf(x)).bits;
         const dx_reg a = lane_of(f, x, lane, depth), dst = opjit_dx_new(f, DX_INT);
+        if (bits == 1 && op == LLVMZExt)
+            return a;
+        if (bits == 1) {
+            opjit_dx_bit_as_all(f, dst, a);
+            return dst;
+        }
         dx_op *o = opjit_dx_op(f, DX_EXTEND);
         o->dst = dst;
         o->b = a;
         o->bytes = (uint8_t)(bits / 8);
         o->code = op == LLVMSExt;
-        if (bits < 8)
-            opjit_dx_refuse(f, "lane of a mask");
         return dst;
     }
     if (op == LLVMSelect) {
         const dx_reg yes = lane_of(f, LLVMGetOperand(v, 1), lane, depth);
         const dx_reg no = lane_of(f, LLVMGetOperand(v, 2), lane, depth);
         const bool one = !opjit_dx_type(f, LLVMTypeOf(x)).lanes;
-        return choice(f, one ? opjit_dx_use(f, x) : opjit_dx_narrow_lane(f, x, lane), yes, no);
+        return choice(f, one ? opjit_dx_use(f, x) : opjit_dx_lane(f, x, lane), yes, no);
     }
     const dx_reg a = lane_of(f, x, lane, depth), b = lane_of(f, LLVMGetOperand(v, 1), lane, depth);
     return sum(f, op, a, b, t.bits / 8);
@@ -108,7 +129,9 @@ static dx_reg lane_of(dx_func *f, LLVMValueRef v, uint32_t lane, uint32_t depth)
         LLVMValueRef c = LLVMIsAConstantInt(v) ? v : LLVMGetAggregateElement(v, lane);
         if (!c || !LLVMIsAConstantInt(c))
             opjit_dx_refuse(f, "constant lane");
-        return opjit_dx_number(f, f->refused ? 0 : LLVMConstIntGetSExtValue(c));
+        if (f->refused)
+            return 0;
+        return opjit_dx_number(f, t.bits == 1 ? (int64_t)LLVMConstIntGetZExtValue(c) : LLVMConstIntGetSExtValue(c));
     }
     if (LLVMIsAInstruction(v) && opjit_dx_is_late(f, v))
         return late_lane(f, v, lane, depth - 1, t);

@@ -24,9 +24,31 @@ static void logic_of_masks(dx_func *f, LLVMValueRef v, LLVMOpcode op)
     opjit_dx_vector(f, form, 32, opjit_dx_result(f, v), a, b);
 }
 
+enum { RIGHT = 2, ARITHMETIC = 4, LEFT = 6 }; /* of a shift by a constant: the extension of its code */
+
+/* Bytes by a constant: as words, without the bits that come from the byte beside; then their signs again. */
+static void shift_bytes(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t, dx_reg a, uint32_t by)
+{
+    enum { BYTE = 0xff, SIGN = 0x80 };
+    const uint32_t width = dx_width(t);
+    const bool left = op == LLVMShl;
+    const dx_reg words = opjit_dx_new(f, DX_VEC);
+    const dx_reg kept = opjit_dx_repeated(f, left ? (uint32_t)BYTE << by & BYTE : (uint32_t)BYTE >> by, 8, width);
+    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, words, 0, a);
+    o->code = left ? LEFT : RIGHT;
+    o->imm = by;
+    if (op != LLVMAShr) {
+        opjit_dx_vector(f, DX_F_PAND, width, opjit_dx_result(f, v), words, kept);
+        return;
+    }
+    const dx_reg sign = opjit_dx_repeated(f, (uint32_t)SIGN >> by, 8, width);
+    const dx_reg bits = opjit_dx_two(f, DX_F_PAND, width, words, kept);
+    const dx_reg turned = opjit_dx_two(f, DX_F_PXOR, width, bits, sign);
+    opjit_dx_vector(f, DX_F_PSUBB, width, opjit_dx_result(f, v), turned, sign);
+}
+
 static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
 {
-    enum { RIGHT = 2, ARITHMETIC = 4, LEFT = 6 };
     static const dx_form_name by_lanes[3][2] = { { DX_F_PSLLVD, DX_F_PSLLVQ },
                                                  { DX_F_PSRLVD, DX_F_PSRLVQ },
                                                  { DX_F_PSRAVD, DX_F_PSRAVQ } };
@@ -34,7 +56,9 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
     const dx_reg a = opjit_dx_use(f, x);
     int64_t by;
-    if (size == 0) {
+    if (size == 0 && opjit_dx_constant(f, y, &by)) {
+        shift_bytes(f, v, op, t, a, (uint32_t)by & 7);
+    } else if (size == 0) {
         opjit_dx_refuse(f, "shift of bytes");
     } else if (opjit_dx_constant(f, y, &by)) {
         const dx_form_name forms[] = { DX_F_SHIFTW, DX_F_SHIFTD, which == 2 ? DX_F_SHIFTQA : DX_F_SHIFTQ };
@@ -52,19 +76,23 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     }
 }
 
-static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+dx_form_name opjit_dx_integer_form(LLVMOpcode op, uint32_t bits)
 {
     static const dx_form_name multiply[] = { DX_FORMS, DX_F_PMULLW, DX_F_PMULLD, DX_F_PMULLQ };
-    dx_form_name form = DX_FORMS;
     switch (op) {
-    case LLVMAdd: form = (dx_form_name)(DX_F_PADDB + dx_size(t.bits)); break;
-    case LLVMSub: form = (dx_form_name)(DX_F_PSUBB + dx_size(t.bits)); break;
-    case LLVMMul: form = multiply[dx_size(t.bits)]; break;
-    case LLVMAnd: form = DX_F_PAND; break;
-    case LLVMOr: form = DX_F_POR; break;
-    case LLVMXor: form = DX_F_PXOR; break;
-    default: break;
+    case LLVMAdd: return (dx_form_name)(DX_F_PADDB + dx_size(bits));
+    case LLVMSub: return (dx_form_name)(DX_F_PSUBB + dx_size(bits));
+    case LLVMMul: return multiply[dx_size(bits)];
+    case LLVMAnd: return DX_F_PAND;
+    case LLVMOr: return DX_F_POR;
+    case LLVMXor: return DX_F_PXOR;
+    default: return DX_FORMS;
     }
+}
+
+static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
+{
+    const dx_form_name form = opjit_dx_integer_form(op, t.bits);
     if (form == DX_FORMS) {
         opjit_dx_refuse(f, "vector arithmetic");
         return;
@@ -89,6 +117,8 @@ void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op)
         opjit_dx_vector(f, of_floats(t, first), dx_width(t), opjit_dx_result(f, v), a, b);
     } else if (t.bits == 1) {
         logic_of_masks(f, v, op);
+    } else if (op == LLVMSDiv || op == LLVMUDiv || op == LLVMSRem || op == LLVMURem) {
+        opjit_dx_select_quotients(f, v, op, t);
     } else if (opjit_dx_narrow_integers(f, v, op, t)) {
         return;
     } else if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {

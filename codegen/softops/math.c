@@ -44,12 +44,15 @@ LLVMTypeRef opjit_cg_math_type(const cg_func *f, const cg_math *m)
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
 
-/* The sequence as steps, and by step how many read it.  false: no memory. */
+enum { MOST_PARTS = 4 /* f16 that is computed in f64 */ };
+
+/* The sequence as steps, and by step how many read it.  Where steps have wider elements than the operands, vectors are
+ * computed in parts, none of which is wider than a register. */
 typedef struct sequence {
     math m;
     uint32_t *uses;
-    LLVMValueRef *values[CG_MATH_COPIES]; /* by step */
-    uint32_t result;
+    LLVMValueRef *values[CG_MATH_COPIES * MOST_PARTS]; /* by step, of each part of each copy */
+    uint32_t result, parts, lanes;                     /* lanes: of a part */
 } sequence;
 
 static val operand(math *m, const cg_math *record, uint32_t i)
@@ -58,6 +61,20 @@ static val operand(math *m, const cg_math *record, uint32_t i)
                                             : opjit_ir_math_const(m, (ir_type)record->type, record->imm[i]);
 }
 
+static void find_parts(const cg_func *f, const cg_math *record, sequence *s)
+{
+    uint32_t widest = 1;
+    for (uint32_t i = 0; i < s->m.count; i++) {
+        const uint32_t size = opjit_ir_type_size((ir_type)s->m.steps[i].type);
+        widest = s->uses[i] > 0 && size > widest ? size : widest;
+    }
+    s->parts = 1;
+    while (s->parts < MOST_PARTS && record->lanes / s->parts * widest > f->target->vector_bytes)
+        s->parts *= 2;
+    s->lanes = record->lanes / s->parts;
+}
+
+/* false: no memory. */
 static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
 {
     *s = (sequence){ .m = { .steps = ARENA_ARRAY(f->arena, math_step, MATH_STEPS),
@@ -65,10 +82,7 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
                             .below = record->kind != 0,
                             .scales = opjit_rt_target_scales(f->target) },
                      .uses = ARENA_ARRAY(f->arena, uint32_t, MATH_STEPS) };
-    bool ok = s->m.steps && s->uses;
-    for (uint32_t c = 0; c < record->copies && ok; c++)
-        ok = (s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS)) != NULL;
-    if (!ok)
+    if (!s->m.steps || !s->uses)
         return false;
     const bool binary = opjit_ir_op_infos[record->op].operands[1] != '\0';
     const val x = operand(&s->m, record, 0), y = binary ? operand(&s->m, record, 1) : x;
@@ -77,20 +91,23 @@ static bool make_sequence(cg_func *f, const cg_math *record, sequence *s)
     for (uint32_t i = s->m.count; i-- > 0;)
         for (uint32_t k = 0; k < s->m.steps[i].count && s->uses[i] > 0; k++)
             s->uses[s->m.steps[i].args[k]]++;
+    find_parts(f, record, s);
+    for (uint32_t c = 0; c < record->copies * s->parts && !s->m.failed; c++)
+        s->m.failed = (s->values[c] = ARENA_ARRAY(f->arena, LLVMValueRef, MATH_STEPS)) == NULL;
     return !s->m.failed;
 }
 
-static LLVMValueRef put_step(cg_func *f, const cg_math *record, const sequence *s, const math_step *step, uint32_t copy)
+/* c: the part of a copy. */
+static LLVMValueRef put_step(cg_func *f, const cg_math *record, const sequence *s, const math_step *step, uint32_t c)
 {
-    const uint32_t param = copy * params_of(record) + (step->imm == 0 ? 0 : record->operands & 1);
+    const uint32_t param = c / s->parts * params_of(record) + (step->imm == 0 ? 0 : record->operands & 1);
     const ir_type type = (ir_type)step->type, from = (ir_type)s->m.steps[step->args[0]].type;
     LLVMValueRef a[3] = { NULL };
     for (uint32_t k = 0; k < step->count; k++)
-        a[k] = s->values[copy][step->args[k]];
+        a[k] = s->values[c][step->args[k]];
     switch ((ir_op)step->op) {
-    case IR_OP_NONE: return LLVMGetParam(f->fn, param);
-    case IR_CONST:
-        return opjit_cg_number(f, type == IR_BOOL ? 1 : 8 * opjit_ir_type_size(type), record->lanes, step->imm);
+    case IR_OP_NONE: return opjit_cg_part(f, LLVMGetParam(f->fn, param), c % s->parts * s->lanes, s->lanes);
+    case IR_CONST: return opjit_cg_number(f, type == IR_BOOL ? 1 : 8 * opjit_ir_type_size(type), s->lanes, step->imm);
     case IR_CAST: return opjit_cg_convert(f, from, type, a[0]);
     case IR_BITS: return opjit_cg_as_bits(f, a[0]);
     case IR_SELECT: return opjit_cg_choose(f, a[0], a[1], a[2]);
@@ -109,13 +126,17 @@ void opjit_cg_math_body(cg_func *f, const cg_math *m)
         f->failed = true;
         return;
     }
-    f->piece->lanes = m->lanes;
+    f->piece->lanes = s.lanes;
     for (uint32_t i = 0; i < s.m.count; i++)
-        for (uint32_t c = 0; c < m->copies && s.uses[i] > 0; c++)
+        for (uint32_t c = 0; c < m->copies * s.parts && s.uses[i] > 0; c++)
             s.values[c][i] = put_step(f, m, &s, &s.m.steps[i], c);
     LLVMValueRef out[CG_MATH_COPIES];
-    for (uint32_t c = 0; c < m->copies; c++)
-        out[c] = as_passed(f, (ir_type)m->type, s.values[c][s.result]);
+    for (uint32_t c = 0; c < m->copies; c++) {
+        LLVMValueRef parts[MOST_PARTS];
+        for (uint32_t p = 0; p < s.parts; p++)
+            parts[p] = as_passed(f, (ir_type)m->type, s.values[c * s.parts + p][s.result]);
+        out[c] = opjit_cg_join(f, parts, s.parts);
+    }
     if (m->copies > 1)
         LLVMBuildAggregateRet(f->b, out, m->copies);
     else

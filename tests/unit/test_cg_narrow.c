@@ -137,6 +137,17 @@ static void compare(void)
     LLVMContextDispose(context);
 }
 
+/* Whether the host has AVX-512, which is then the target. */
+static bool be_wide(void)
+{
+    rt_target wide;
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v4", &wide, NULL), OPJIT_OK);
+    if (opjit_rt_target_runs_here(&wide, NULL) != OPJIT_OK)
+        return false;
+    target = wide;
+    return true;
+}
+
 /* --- masks -------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -208,20 +219,20 @@ START_TEST(whole_choices)
 END_TEST
 
 /* Two masks of different types, a constant one, lanes of one, and its bits as a number and back. */
-START_TEST(logic)
+static void check_logic(int row)
 {
-    const uint32_t lanes = vectors[_i].lanes;
+    const uint32_t lanes = vectors[row].lanes;
     for (int k = 0; k < VECTORS; k++) {
         if (vectors[k].lanes != lanes)
             continue;
-        begin(vectors[_i].ints, vectors[k].ints);
-        add("  %%k = icmp eq %s %%m, %%n\n  %%l = icmp ugt %s %%x, %%y\n", vectors[k].ints, vectors[_i].ints);
+        begin(vectors[row].ints, vectors[k].ints);
+        add("  %%k = icmp eq %s %%m, %%n\n  %%l = icmp ugt %s %%x, %%y\n", vectors[k].ints, vectors[row].ints);
         add("  %%i = and %s %%k, %%l\n  %%o = xor %s %%i, %%l\n  %%e = or %s %%o, <", vectors[k].mask, vectors[k].mask,
             vectors[k].mask);
         for (uint32_t i = 0; i < lanes; i++)
             add("%si1 %d", i ? ", " : "", i % 3 == 0);
         add(">\n  %%u = select %s %%k, %s %%e, %s %%l\n  %%r = sext %s %%u to %s\n", vectors[k].mask, vectors[k].mask,
-            vectors[k].mask, vectors[k].mask, vectors[_i].ints);
+            vectors[k].mask, vectors[k].mask, vectors[row].ints);
         add("  %%g = extractelement %s %%e, i32 %u\n  %%h = zext i1 %%g to i32\n", vectors[k].mask, lanes - 1);
         add("  %%w = getelementptr i8, ptr %%c, i64 64\n  store i32 %%h, ptr %%w, align 1\n");
         if (lanes >= 8) {
@@ -234,9 +245,32 @@ START_TEST(logic)
                 vectors[k].ints);
             add("  store %s %%aa, ptr %%ab, align 1\n", vectors[k].ints);
         }
-        end(vectors[_i].ints, "%r", "");
+        end(vectors[row].ints, "%r", "");
         compare();
     }
+}
+
+START_TEST(logic)
+{
+    check_logic(_i);
+}
+END_TEST
+
+/* The same with AVX-512's masks, and one of two whole masks. */
+START_TEST(wide_logic)
+{
+    const rt_target narrow = target;
+    if (!be_wide())
+        return;
+    check_logic(_i);
+    begin(vectors[_i].ints, vectors[_i].ints);
+    add("  %%k = icmp eq %s %%x, %%y\n  %%l = icmp ugt %s %%m, %%n\n", vectors[_i].ints, vectors[_i].ints);
+    add("  %%f = load i32, ptr %%a, align 1\n  %%g = icmp slt i32 %%f, 3\n");
+    add("  %%u = select i1 %%g, %s %%k, %s %%l\n  %%r = sext %s %%u to %s\n", vectors[_i].mask, vectors[_i].mask,
+        vectors[_i].mask, vectors[_i].ints);
+    end(vectors[_i].ints, "%r", "");
+    compare();
+    target = narrow;
 }
 END_TEST
 
@@ -400,6 +434,10 @@ START_TEST(numbers)
           "declare float @llvm.convert.from.fp16.f32(i16)" },
         { "float", "i16", "call i16 @llvm.convert.to.fp16.f32(float %x)",
           "declare i16 @llvm.convert.to.fp16.f32(float)" },
+        { "<32 x i8>", "<32 x i8>", "lshr <32 x i8> %x, splat (i8 4)", "" },
+        { "<16 x i8>", "<16 x i8>", "ashr <16 x i8> %x, splat (i8 3)", "" },
+        { "<8 x i8>", "<8 x i8>", "shl <8 x i8> %x, splat (i8 5)", "" },
+        { "<32 x i8>", "<32 x i8>", "ashr <32 x i8> %x, splat (i8 7)", "" },
         { "i8", "i8", "call i8 @llvm.smin.i8(i8 %x, i8 %y)", "declare i8 @llvm.smin.i8(i8, i8)" },
         { "i16", "i16", "call i16 @llvm.umax.i16(i16 %x, i16 %y)", "declare i16 @llvm.umax.i16(i16, i16)" },
     };
@@ -430,6 +468,33 @@ START_TEST(quotients)
         end(types[k], "%r", "");
         compare();
     }
+}
+END_TEST
+
+static const struct {
+    const char *type, *one;
+    bool wide;
+} divided[] = {
+    { "<4 x i64>", "i64 1", false }, { "<8 x i32>", "i32 1", false }, { "<4 x i32>", "i32 1", false },
+    { "<16 x i16>", "i16 1", false }, { "<32 x i8>", "i8 1", false }, { "<2 x i32>", "i32 1", false },
+    { "<8 x i64>", "i64 1", true },  { "<16 x i32>", "i32 1", true },
+};
+
+/* The same of vectors. */
+START_TEST(vector_quotients)
+{
+    const rt_target narrow = target;
+    const char *const t = divided[_i].type, *const one = divided[_i].one;
+    if (divided[_i].wide && !be_wide())
+        return;
+    begin(t, t);
+    add("  %%o = lshr %s %%y, splat (%s)\n  %%z = or %s %%o, splat (%s)\n", t, one, t, one);
+    add("  %%q1 = udiv %s %%x, %%z\n  %%r1 = urem %s %%m, %%z\n  %%q2 = sdiv %s %%x, %%z\n", t, t, t);
+    add("  %%r2 = srem %s %%m, %%z\n  %%s1 = xor %s %%q1, %%r1\n  %%s2 = sub %s %%q2, %%r2\n", t, t, t);
+    add("  %%r = xor %s %%s1, %%s2\n", t);
+    end(t, "%r", "");
+    compare();
+    target = narrow;
 }
 END_TEST
 
@@ -478,15 +543,55 @@ START_TEST(wide_numbers)
         { "<8 x i64>", "<8 x float>", "sitofp <8 x i64> %x to <8 x float>" },
         { "<4 x i64>", "<4 x float>", "sitofp <4 x i64> %x to <4 x float>" },
         { "<8 x i64>", "<8 x float>", "uitofp <8 x i64> %x to <8 x float>" },
+        { "<64 x i8>", "<64 x i8>", "lshr <64 x i8> %x, splat (i8 2)" },
+        { "<64 x i8>", "<64 x i8>", "ashr <64 x i8> %x, splat (i8 6)" },
     };
     const rt_target narrow = target;
-    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v4", &target, NULL), OPJIT_OK);
-    for (size_t k = 0; k < sizeof rows / sizeof *rows && opjit_rt_target_runs_here(&target, NULL) == OPJIT_OK; k++) {
+    for (size_t k = 0; k < sizeof rows / sizeof *rows && be_wide(); k++) {
         begin(rows[k].from, "i32");
         add("  %%k = icmp slt i32 %%m, %%n\n  %%r = %s\n", rows[k].line);
         end(rows[k].to, "%r", "");
         compare();
     }
+    target = narrow;
+}
+END_TEST
+
+/* Vectors in two registers of AVX-512, and their halves, lanes and masks. */
+START_TEST(two_registers)
+{
+    static const struct {
+        uint32_t lanes, bits;
+    } rows[] = { { 16, 64 }, { 32, 32 }, { 64, 16 } };
+    const rt_target narrow = target;
+    const uint32_t n = rows[_i].lanes, bits = rows[_i].bits, half = n / 2;
+    char t[32], k[32], less[32], upper[512] = "";
+    size_t at = 0;
+    if (!be_wide())
+        return;
+    snprintf(t, sizeof t, "<%u x i%u>", n, bits);
+    snprintf(k, sizeof k, "<%u x i1>", n);
+    snprintf(less, sizeof less, "<%u x i%u>", n, bits / 2);
+    for (uint32_t i = 0; i < half; i++)
+        at += (size_t)snprintf(upper + at, sizeof upper - at, "%si32 %u", i ? ", " : "", half + i);
+    begin(t, t);
+    add("  %%e = load i%u, ptr %%b, align 1\n  %%i = insertelement %s poison, i%u %%e, i32 0\n", bits, t, bits);
+    add("  %%s = shufflevector %s %%i, %s poison, <%u x i32> zeroinitializer\n", t, t, n);
+    add("  %%k = icmp slt %s %%x, %%y\n  %%l = icmp uge %s %%m, %%n\n  %%kl = xor %s %%k, %%l\n", t, t, k);
+    add("  %%u = select %s %%kl, %s %%m, %s %%s\n  %%w = add %s %%u, %%n\n", k, t, t, t);
+    add("  %%v = xor %s %%w, splat (i%u 1234)\n  %%g = icmp slt i%u %%e, 3\n", t, bits, bits);
+    add("  %%o = select i1 %%g, %s %%v, %s %%x\n  %%h = trunc %s %%v to %s\n", t, t, t, less);
+    add("  %%z = zext %s %%h to %s\n  %%j = sext %s %%h to %s\n", less, t, less, t);
+    add("  %%ozj = and %s %%z, %%j\n  %%r = sub %s %%o, %%ozj\n", t, t);
+    add("  %%f = extractelement %s %%r, i32 %u\n  %%c1 = getelementptr i8, ptr %%c, i64 512\n", t, n - 2);
+    add("  store i%u %%f, ptr %%c1, align 1\n  %%c2 = getelementptr i8, ptr %%c, i64 576\n", bits);
+    add("  %%a2 = shufflevector %s %%r, %s poison, <%u x i32> <%s>\n", t, t, half, upper);
+    add("  store <%u x i%u> %%a2, ptr %%c2, align 1\n", half, bits);
+    add("  %%a3 = shufflevector %s %%kl, %s poison, <%u x i32> <%s>\n", k, k, half, upper);
+    add("  %%a4 = sext <%u x i1> %%a3 to <%u x i%u>\n  %%c3 = getelementptr i8, ptr %%c, i64 768\n", half, half, bits);
+    add("  store <%u x i%u> %%a4, ptr %%c3, align 1\n", half, bits);
+    end(t, "%r", "");
+    compare();
     target = narrow;
 }
 END_TEST
@@ -528,14 +633,17 @@ int main(void)
     tcase_add_loop_test(tcase, choices, 0, VECTORS);
     tcase_add_loop_test(tcase, whole_choices, 0, VECTORS);
     tcase_add_loop_test(tcase, logic, 0, VECTORS);
+    tcase_add_loop_test(tcase, wide_logic, 0, VECTORS);
     tcase_add_test(tcase, spread);
     tcase_add_test(tcase, memory);
     tcase_add_loop_test(tcase, shuffles, 0, sizeof shuffled / sizeof *shuffled);
     tcase_add_test(tcase, insertions);
     tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, quotients);
+    tcase_add_loop_test(tcase, vector_quotients, 0, sizeof divided / sizeof *divided);
     tcase_add_test(tcase, many);
     tcase_add_test(tcase, wide_numbers);
+    tcase_add_loop_test(tcase, two_registers, 0, 3);
     tcase_add_test(tcase, wide);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
