@@ -318,7 +318,12 @@ static bool write(window *w, ir_ref other, const ir_tiles *given, int64_t lanes,
     (void)opjit_ir_window_by_rows(w, given, lanes, target);
     if (other != 0 && !w->pool)
         opjit_ir_window_find_direct(w, other);
-    return opjit_ir_window_write(w, stages);
+    w->joins = !w->plain && opjit_ir_window_may_join(w);
+    window lines = *w;
+    if (opjit_ir_window_write(w, stages))
+        return true;
+    lines.joins = false;
+    return w->joins && !w->c.f->failed && opjit_ir_window_write(&lines, stages);
 }
 
 /* The stage of what was found; other: what the rows' factor is. */

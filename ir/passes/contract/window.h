@@ -99,6 +99,7 @@ typedef struct window {
     window_phase phase[WINDOW_AXES];
     ir_ref phase_taps[WINDOW_AXES]; /* of this block's phase */
     bool chooses;                  /* the tile that is written chooses by the condition */
+    bool joins;                    /* results are stored by one coordinate for both dimensions of positions */
     bool plain;                    /* window_plain.c, which uses the next four */
     bool beside;                   /* positions of a tile are copied to `panel` */
     int64_t last_tile, tiled;      /* positions of a block's last tile, if it is another one, and of all tiles */
@@ -193,6 +194,13 @@ void opjit_ir_window_look_at_copy(window *w, block *list);
  * false: that is no form for it. */
 bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 void opjit_ir_window_declare_plain(window *w);
+/* Whether totals have the results' own order of positions in memory, across lines. */
+bool opjit_ir_window_may_join(const window *w);
+/* Sets the coordinates of a position of the block, counted across lines; returns the inner one. */
+ir_ref opjit_ir_window_set_position(const window *w, ir_ref position, ir_ref *at);
+/* Whether what the list makes of a loop's variable takes no quotients of it, which are no vectors; and whether the
+ * store at its end has one coordinate for both dimensions of positions. */
+bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable);
 /* All of a block; c->in.refused: results are no elements in the order of memory, or take more than tiles can do. */
 void opjit_ir_window_plain(window *w, block *list);
 /* window_phases.c: sums some of whose steps take no part, with rows as lanes.  Whether it can make them: then

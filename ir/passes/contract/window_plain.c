@@ -49,16 +49,26 @@ static bool is_memory(const window *w)
            w->c.r->sources[opjit_ir_root(f, n->ref)].def == 0;
 }
 
-static bool may_be_plain(const window *w)
+/* Whether lines of results follow each other in memory, which has no other order to be stored in. */
+static bool stores_one(const window *w)
 {
     const place_rows_of *r = w->c.r;
     const ir_func *f = w->c.f;
     const ir_tensor *out = &f->tensors[ir_at(f, r->members[r->count - 1].statement)->ref];
-    const window_axis *y = &w->axis[0], *x = &w->axis[1];
-    return w->bare && !w->alone && !w->single && !w->pool && w->bytes == 0 && w->depth == 1 && w->rows >= 0 &&
-           !r->general && !r->is_step && y->stride == 1 && x->stride == 1 && x->dimension > 0 &&
-           x->dimension == y->dimension + 1 && out->alias == 0 && out->shared == 0 && is_one(out, y->dimension) &&
-           is_memory(w) && ir_is_float((ir_type)w->c.def.type);
+    const int32_t y = w->axis[0].dimension, x = w->axis[1].dimension;
+    return !w->alone && !w->single && !w->pool && w->rows >= 0 && !r->general && !r->is_step && x > 0 && x == y + 1 &&
+           out->alias == 0 && out->shared == 0 && is_one(out, y);
+}
+
+static bool may_be_plain(const window *w)
+{
+    return stores_one(w) && w->bare && w->bytes == 0 && w->depth == 1 && w->axis[0].stride == 1 &&
+           w->axis[1].stride == 1 && is_memory(w) && ir_is_float((ir_type)w->c.def.type);
+}
+
+bool opjit_ir_window_may_join(const window *w)
+{
+    return stores_one(w) && w->apart == w->axis[1].size && w->axis[0].size % w->block == 0;
 }
 
 /* Sets equal blocks, of rows and of whole lines, of at least a tile.  false: they aren't, or have too many totals. */
@@ -122,8 +132,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Sets the coordinates of a position; returns the inner one. */
-static ir_ref set_position(const window *w, ir_ref position, ir_ref *at)
+ir_ref opjit_ir_window_set_position(const window *w, ir_ref position, ir_ref *at)
 {
     ir_func *f = w->c.f;
     const ir_ref width = opjit_ir_index(f, w->axis[1].size);
@@ -140,7 +149,7 @@ static ir_ref element(window *w, block *list, ir_ref k, ir_ref position)
     for (uint32_t d = 0; d < w->digit_count; d++)
         digits[d] = opjit_ir_index(w->c.f, 0);
     digits[0] = contract_plus(&w->c, w->first_channel, k);
-    (void)set_position(w, position, at);
+    (void)opjit_ir_window_set_position(w, position, at);
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
 
@@ -154,9 +163,7 @@ static void put_beside(window *w, block *list, ir_ref first, int64_t tile)
     opjit_ir_contract_store(c, &inside, w->panel, element(w, &inside, at[0], contract_plus(c, first, at[1])), at);
 }
 
-/* Whether what the list makes of the loop's variable takes no quotients of it, which are no vectors; and whether the
- * store at its end has one coordinate for both dimensions of positions. */
-static bool is_in_order(window *w, const block *list, ir_ref variable)
+bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable)
 {
     ir_func *f = w->c.f;
     const int32_t d = w->axis[0].dimension;
@@ -217,10 +224,10 @@ static void add_tile(window *w, block *list, const part *rows, const part *colum
     }
     const ir_ref first = contract_plus(c, contract_times(c, w->of_group, w->group), w->first_row);
     const ir_ref own_row = contract_plus(c, first, to[0]);
-    const ir_ref own = set_position(w, to[1], c->at);
+    const ir_ref own = opjit_ir_window_set_position(w, to[1], c->at);
     c->in.refused = c->in.refused || !opjit_ir_contract_fits_tile(c, sum, own_row, own);
     opjit_ir_contract_result(c, &inside, sum, own_row, own);
-    c->in.refused = c->in.refused || !is_in_order(w, &inside, of[1]);
+    c->in.refused = c->in.refused || !opjit_ir_window_is_in_order(w, &inside, of[1]);
 }
 
 /* All tiles of rows. */

@@ -15,6 +15,7 @@ enum {
     MOST_POSITIONS = 14,      /* of a tile: with two vectors of rows as many sums as registers hold, */
     MOST_POSITIONS_OF_16 = 6, /* of which there may be 16 */
     TILE_VECTORS = 2,
+    WIDE_VECTORS = 4,         /* of a tile of half as many positions, which loads fewer elements */
     MOST_TRIED = 32, /* numbers of lines of a block */
     LANES = 16,      /* positions that are transposed at a time */
     CHOSEN = 2,      /* so much longer steps take that choose whether they take part */
@@ -120,14 +121,15 @@ static void set_rows(window *w, int64_t blocks)
     rows->blocks = up(w->group, rows->block);
 }
 
-static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target, int64_t vectors)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t part = (int64_t)target->l2 / PARTS / opjit_ir_type_size((ir_type)w->c.def.type);
     const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-    const int64_t most = given != NULL ? given->rows : few ? MOST_POSITIONS_OF_16 : MOST_POSITIONS;
+    const int64_t most =
+        given != NULL ? given->rows : (few ? MOST_POSITIONS_OF_16 : MOST_POSITIONS) * TILE_VECTORS / vectors;
     rows->size = w->group;
-    rows->tile = given != NULL ? given->columns : TILE_VECTORS * lanes;
+    rows->tile = given != NULL ? given->columns : vectors * lanes;
     const int64_t wanted = (given != NULL ? given->block_rows : MOST_BLOCK) / rows->tile;
     set_rows(w, up(up(w->group, rows->tile), wanted > 0 ? wanted : 1));
     if (given != NULL) {
@@ -141,6 +143,18 @@ static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     choose_lines(&other, part / other.c.side[CONTRACT_ROWS].block / line, most);
     if (cost_of_threads(&other) < cost_of_threads(w))
         *w = other;
+}
+
+/* With tiles of two vectors of rows, or of four where these are no more work. */
+static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    window wide = *w;
+    choose_sizes_of(w, given, lanes, target, TILE_VECTORS);
+    if (given != NULL || (target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL)))
+        return;
+    choose_sizes_of(&wide, given, lanes, target, WIDE_VECTORS);
+    if (cost_of_threads(&wide) <= cost_of_threads(w))
+        *w = wide;
 }
 
 /* Whether the rows' factor is the same for all results of a row: not so that of a transposed convolution's phases. */

@@ -305,9 +305,13 @@ static void store_results(window *w, block *list, ir_ref lines)
     const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
     window_zeros zeros;
     opjit_ir_window_row_zeros(w, &of_i, i, &zeros);
-    const ir_ref y = contract_loop(c, &of_i, lines, &of_y);
+    const ir_ref all = opjit_ir_index(f, w->block * w->axis[1].size);
+    const ir_ref y = contract_loop(c, &of_i, w->joins ? all : lines, &of_y);
     ir_ref from = contract_times(c, y, w->apart), own = contract_plus(c, w->first_position, y);
-    if (w->axis[1].dimension >= 0) {
+    if (w->joins) {
+        from = y;
+        own = opjit_ir_window_set_position(w, y, c->at);
+    } else if (w->axis[1].dimension >= 0) {
         c->at[w->axis[0].dimension] = own;
         own = contract_loop(c, &of_y, opjit_ir_index(f, w->axis[1].size), &of_x);
         from = contract_plus(c, from, own);
@@ -317,6 +321,7 @@ static void store_results(window *w, block *list, ir_ref lines)
     const ir_ref first = contract_times(c, w->of_group, w->group);
     const ir_ref sum = opjit_ir_window_less_zeros(w, opjit_ir_load(f, c->total, at), &zeros, from);
     opjit_ir_contract_result(c, last, sum, contract_plus(c, first, row), own);
+    c->in.refused = c->in.refused || (w->joins && !opjit_ir_window_is_in_order(w, last, y));
 }
 
 bool opjit_ir_window_write(window *w, block *stages)
@@ -356,7 +361,7 @@ bool opjit_ir_window_write(window *w, block *stages)
     opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)
         f->tensors[c->def.ref].role = IR_VALUE;
-    if (w->plain)
+    if (w->plain || w->joins)
         c->r->sources[ir_at(f, c->r->members[c->r->count - 1].statement)->ref].joined = w->axis[1].dimension;
     return true;
 }
