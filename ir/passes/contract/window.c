@@ -318,7 +318,7 @@ static bool write(window *w, ir_ref other, const ir_tiles *given, int64_t lanes,
     (void)opjit_ir_window_by_rows(w, given, lanes, target);
     if (other != 0 && !w->pool)
         opjit_ir_window_find_direct(w, other);
-    w->joins = !w->plain && opjit_ir_window_may_join(w);
+    w->joins = !w->plain && !w->lined && opjit_ir_window_may_join(w);
     window lines = *w;
     if (opjit_ir_window_write(w, stages))
         return true;
@@ -349,6 +349,10 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
     window plain = w;
     if (!words && opjit_ir_window_choose_plain(&plain, given, lanes, target) &&
         write(&plain, other, given, lanes, target, stages))
+        return true;
+    window lined = w;
+    if (!f->failed && given == NULL && !words && opjit_ir_window_choose_lined(&lined, lanes, target) &&
+        write(&lined, other, given, lanes, target, stages))
         return true;
     return !f->failed && write(&w, words ? 0 : other, given, lanes, target, stages);
 }

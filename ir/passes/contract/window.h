@@ -99,6 +99,7 @@ typedef struct window {
     window_phase phase[WINDOW_AXES];
     ir_ref phase_taps[WINDOW_AXES]; /* of this block's phase */
     bool chooses;                  /* the tile that is written chooses by the condition */
+    bool lined;                    /* a tile's positions are of one line: results are stored from it */
     bool joins;                    /* results are stored by one coordinate for both dimensions of positions */
     bool plain;                    /* window_plain.c, which uses the next four */
     bool beside;                   /* positions of a tile are copied to `panel` */
@@ -126,6 +127,8 @@ bool opjit_ir_window_set_depth(window *w);
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 /* How many elements of padding at the end of each line of the copy are those at the beginning of the next one. */
 int64_t opjit_ir_window_zeros_of_lines(window *w);
+/* Tiles of whole vectors of one line, if it has no other positions and sums have one block of k. */
+bool opjit_ir_window_choose_lined(window *w, int64_t lanes, const rt_target *target);
 /* window_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_window_write(window *w, block *stages);
 /* window_alone.c: whether each row of the result has windows of its own, of a few taps and nothing else

@@ -17,6 +17,9 @@ enum {
     TILE_ROWS = 8,         /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,   /* where there are 16 vector registers */
     TILE_VECTORS = 2,
+    LINE_SUMS = 28, /* likewise, in vectors, of tiles of one line */
+    LINE_SUMS_OF_16 = 12,
+    LEAST_ROWS = 4, /* of such tiles */
     LEAST_TILE = 4, /* positions */
     MOST_DEPTH = 4096,
 };
@@ -57,8 +60,10 @@ static void set_lines(window *w, int64_t lines)
     w->blocks = up(w->axis[0].size, lines);
     w->block = up(w->axis[0].size, w->blocks);
     w->blocks = up(w->axis[0].size, w->block);
-    w->tiles = up((w->block - 1) * w->pitch + w->axis[1].size, columns);
-    w->plane = w->tiles * columns + w->axis[0].reach * w->pitch + w->axis[1].reach;
+    const int64_t length = (w->block - 1) * w->pitch + w->axis[1].size;
+    w->tiles = w->lined ? w->block * w->pieces : up(length, columns);
+    w->plane = w->lined ? length : w->tiles * columns;
+    w->plane += w->axis[0].reach * w->pitch + w->axis[1].reach;
     w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
               w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
     if (!w->flat)
@@ -251,6 +256,31 @@ static bool choose_planes(window *w, const ir_tiles *given, int64_t lanes, const
         return fits;
     *w = apart;
     return true;
+}
+
+bool opjit_ir_window_choose_lined(window *w, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+    const int64_t sums = few ? LINE_SUMS_OF_16 : LINE_SUMS, vectors = w->axis[1].size / lanes;
+    if (w->slots == 1 || w->bare || w->alone || w->single || w->gathers || w->pool || w->bytes > 0 ||
+        w->c.length > w->most || w->values[WINDOW_CONDITION] != 0 || w->axis[1].dimension < 0 ||
+        w->axis[1].size % lanes != 0 || w->group % rows->block != 0 || w->c.r->general || w->c.r->is_step)
+        return false;
+    for (int64_t v = sums / LEAST_ROWS; v > 1; v--) {
+        int64_t tile = sums / v < rows->block ? sums / v : rows->block;
+        while (tile > 0 && rows->block % tile != 0)
+            tile--;
+        if (vectors % v != 0 || tile < LEAST_ROWS)
+            continue;
+        rows->tile = tile;
+        w->c.side[CONTRACT_COLUMNS].tile = v * lanes;
+        w->pieces = vectors / v;
+        w->lined = true;
+        set_lines(w, w->block);
+        return true;
+    }
+    return false;
 }
 
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)

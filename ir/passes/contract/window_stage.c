@@ -52,7 +52,7 @@ static void declare_scratch(window *w)
         opjit_ir_window_rows_declare(w);
         return;
     }
-    if (!w->alone)
+    if (!w->alone && !w->lined)
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -148,6 +148,13 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
     const ir_ref first_of[2] = { w->by_rows ? to : i, w->by_rows ? i : to };
     const ir_ref place[2] = { contract_plus(c, first_of[0], of[0]), contract_plus(c, first_of[1], of[1]) };
     ir_ref total = opjit_ir_load(f, c->tile, of);
+    if (w->lined) {
+        const ir_ref first = contract_plus(c, contract_times(c, w->of_group, w->group), w->first_row);
+        const ir_ref own_row = contract_plus(c, first, place[0]);
+        c->in.refused = c->in.refused || !opjit_ir_contract_fits_tile(c, total, own_row, place[1]);
+        opjit_ir_contract_result(c, &inside, total, own_row, place[1]);
+        return;
+    }
     if (w->number != 0) {
         const ir_ref more = ir_expr2(f, IR_ADD, type, opjit_ir_load(f, totals, place), total);
         const ir_ref first = ir_expr2(f, IR_EQ, IR_BOOL, w->number, opjit_ir_index(f, 0));
@@ -178,6 +185,23 @@ static void add_forms(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_r
     w->chooses = false;
 }
 
+/* The tiles of line y of the block, of one line each. */
+static void add_line(window *w, block *list, ir_ref y, ir_ref row_tiles)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_n, of_m;
+    const ir_ref n = contract_loop(c, list, opjit_ir_index(f, w->pieces), &of_n);
+    const ir_ref x = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
+    const ir_ref j = opjit_ir_block_let(f, &of_n, contract_plus(c, contract_times(c, y, w->pitch), x));
+    c->at[w->axis[0].dimension] = contract_plus(c, w->first_position, y);
+    if (w->panel != 0)
+        opjit_ir_window_panel(w, &of_n, j);
+    const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
+    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
+    add_tile(w, &of_m, n, i, j, x);
+}
+
 static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
 {
     contraction *c = &w->c;
@@ -206,6 +230,10 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
         return;
     }
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
+    if (w->lined) {
+        add_line(w, &of_n, n, row_tiles);
+        return;
+    }
     const ir_ref j = place_of(w, &of_n, n, &to);
     if (w->panel != 0)
         opjit_ir_window_panel(w, &of_n, j);
@@ -273,7 +301,8 @@ static void add_sums(window *w, block *list, ir_ref lines)
     const ir_ref row_tiles = tiles_of(w, list, rows->here, rows->tile);
     const ir_ref gaps = opjit_ir_index(f, w->axis[1].size - w->pitch);
     const ir_ref column_tiles =
-        w->by_rows && !w->joined
+        w->lined ? lines
+        : w->by_rows && !w->joined
             ? opjit_ir_block_let(f, list, contract_times(c, lines, w->pieces))
             : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
     opjit_ir_window_start_sums(w, list);
@@ -352,7 +381,8 @@ bool opjit_ir_window_write(window *w, block *stages)
         add_sums(w, &body, lines);
         if (w->by_rows)
             opjit_ir_window_rows_transpose(w, &body);
-        store_results(w, &body, lines);
+        if (!w->lined)
+            store_results(w, &body, lines);
     }
     const uint32_t most = w->skips || w->parted || w->plain ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > most)
