@@ -8,8 +8,9 @@
  *             total = tile, then total + tile; after the last block of k the result
  *
  * Positions are counted across lines.  What is left behind whole tiles has a tile that reaches back: it makes again
- * what the one before it made, and stores what is its own.  So nothing is padded, and with one block of k there are
- * neither totals nor, except where positions of all k would be in the same sets of the first cache, a copy. */
+ * what the one before it made, and stores what is its own.  So nothing is padded, and with one block of k there are no
+ * totals.  A tile's positions are copied only where something is computed of them, or where those of all k would be in
+ * the same sets of the first cache. */
 #include "ir/passes/contract/window.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static bool stores_one(const window *w)
 static bool may_be_plain(const window *w)
 {
     return stores_one(w) && w->bare && w->bytes == 0 && w->depth == 1 && w->axis[0].stride == 1 &&
-           w->axis[1].stride == 1 && is_memory(w) && ir_is_float((ir_type)w->c.def.type);
+           w->axis[1].stride == 1 && ir_is_float((ir_type)w->c.def.type);
 }
 
 bool opjit_ir_window_may_join(const window *w)
@@ -126,7 +127,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     if (!choose_blocks(w, given, lanes, given_totals, FACTORS * part / k))
         return false;
     w->plain = true;
-    w->beside = positions * size % SET_BYTES == 0 && rows->block > MOST_TIMES * rows->tile;
+    w->beside = !is_memory(w) || (positions * size % SET_BYTES == 0 && rows->block > MOST_TIMES * rows->tile);
     return true;
 }
 
@@ -153,6 +154,21 @@ static ir_ref element(window *w, block *list, ir_ref k, ir_ref position)
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
 
+/* Whether what the list makes of the loop's variable takes no quotients of it, which are no vectors. */
+static bool is_linear(window *w, const block *list, ir_ref variable)
+{
+    ir_func *f = w->c.f;
+    for (ir_ref s = list->first; s != 0; s = ir_at(f, s)->next) {
+        const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s, 0));
+        for (uint32_t i = 0; i < seen.count; i++) {
+            const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
+            if ((op == IR_IDIV || op == IR_IMOD) && opjit_ir_uses(f, seen.nodes[i], variable))
+                return false;
+        }
+    }
+    return !f->failed && list->first != 0;
+}
+
 /* Copies the positions of a tile, from `first` on. */
 static void put_beside(window *w, block *list, ir_ref first, int64_t tile)
 {
@@ -161,24 +177,15 @@ static void put_beside(window *w, block *list, ir_ref first, int64_t tile)
     block inside;
     opjit_ir_contract_loops(c, list, c->here_k, opjit_ir_index(c->f, tile), at, &inside);
     opjit_ir_contract_store(c, &inside, w->panel, element(w, &inside, at[0], contract_plus(c, first, at[1])), at);
+    c->in.refused = c->in.refused || !is_linear(w, &inside, at[1]);
 }
 
 bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable)
 {
     ir_func *f = w->c.f;
-    const int32_t d = w->axis[0].dimension;
-    ir_ref last = list->first;
-    for (ir_ref s = list->first; s != 0; s = ir_at(f, s)->next) {
-        const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s, 0));
-        for (uint32_t i = 0; i < seen.count; i++) {
-            const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
-            if ((op == IR_IDIV || op == IR_IMOD) && opjit_ir_uses(f, seen.nodes[i], variable))
-                return false;
-        }
-        last = s;
-    }
-    return !f->failed && last != 0 && ir_at(f, last)->op == IR_STORE &&
-           opjit_ir_join_coordinates(f, ir_operand(f, last, 1 + (uint32_t)d), ir_operand(f, last, 2 + (uint32_t)d),
+    const uint32_t d = (uint32_t)w->axis[0].dimension;
+    return is_linear(w, list, variable) &&
+           opjit_ir_join_coordinates(f, ir_operand(f, list->tail, 1 + d), ir_operand(f, list->tail, 2 + d),
                                      w->axis[1].size) != 0;
 }
 
