@@ -42,12 +42,14 @@ void opjit_onnx_copy_inputs(const onnx_computing *w)
             memcpy(w->inputs[i].copy, w->inputs[i].value, (size_t)w->inputs[i].bytes);
 }
 
-opjit_status opjit_onnx_call_step(const onnx_step *s, opjit_error *error)
+opjit_status opjit_onnx_call_steps(onnx_computing *w, opjit_error *error)
 {
-    opjit_call call = OPJIT_CALL_INIT;
-    call.bindings = s->bindings;
-    call.binding_count = s->binding_count;
-    return opjit_kernel_call(s->kernel, &call, error);
+    opjit_onnx_copy_inputs(w);
+    for (const onnx_step *s = w->first; s != NULL; s = s->next) {
+        TRY(opjit_onnx_call_step(w, s, error));
+        opjit_onnx_end_step(w, s);
+    }
+    return OPJIT_OK;
 }
 
 /* Where the elements of the value are, after they were computed if need be; NULL: they depend on an input that is not
@@ -55,7 +57,7 @@ opjit_status opjit_onnx_call_step(const onnx_step *s, opjit_error *error)
 static opjit_status find_elements(onnx_import *m, const onnx_value *v, const void **out)
 {
     const onnx_computing *const w = m->computing;
-    const onnx_carried *found;
+    onnx_carried *found;
     bool known;
     if (v->tensor.index <= w->input_count) {
         *out = w->inputs[v->tensor.index - 1].value;
@@ -63,6 +65,8 @@ static opjit_status find_elements(onnx_import *m, const onnx_value *v, const voi
     }
     TRY(opjit_onnx_in_memory(m, v, &found, &known));
     *out = known ? found->data : NULL;
+    if (known)
+        found->is_kept = true; /* what is computed again is compared when all is */
     return OPJIT_OK;
 }
 
@@ -93,11 +97,9 @@ opjit_status opjit_onnx_compute(onnx_import *m, onnx_value *v)
     return OPJIT_OK;
 }
 
-opjit_status opjit_onnx_compute_again(const onnx_computing *w, opjit_error *error)
+opjit_status opjit_onnx_compute_again(onnx_computing *w, opjit_error *error)
 {
-    opjit_onnx_copy_inputs(w);
-    for (const onnx_step *s = w->first; s != NULL; s = s->next)
-        TRY(opjit_onnx_call_step(s, error));
+    TRY(opjit_onnx_call_steps(w, error));
     for (const onnx_computed *c = w->values; c != NULL; c = c->next)
         if (memcmp(c->now, c->value, (size_t)c->bytes) != 0)
             return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control.c - If: the branch that a known condition takes; of an unknown one both, and a choice between them.  Loop and
  * Scan, whose number of rounds is known, as their rounds one after the other. */
+#include "frontend/onnx/compute.h"
 #include "frontend/onnx/ops/ops.h"
 
 /* The graph of an attribute, with these inputs and at least these outputs; NULL: it was refused. */
@@ -209,7 +210,9 @@ opjit_status opjit_onnx_loop(onnx_import *m, onnx_call *c)
         TRY(count_round(m, c));
         in[0] = (onnx_value){ .type = ONNX_INT64, .data = number };
         in[1] = (onnx_value){ .type = ONNX_BOOL, .data = &yes };
+        onnx_given *const before = round == 0 ? NULL : onnx_given_last(m);
         TRY(run_graph(m, c, body, "body", in, out, body->output_count));
+        opjit_onnx_end_round(m, before, onnx_given_last(m), 1, states);
         TRY(read_condition(m, c, &out[0], &goes_on));
         for (uint32_t i = 0; i < states; i++)
             in[2 + i] = out[1 + i];
@@ -287,7 +290,9 @@ opjit_status opjit_onnx_scan(onnx_import *m, onnx_call *c)
             const bool backward = number_of(m, c, "scan_input_directions", i) != 0;
             TRY(take_slice(m, c->inputs[states + i], axes[i], backward ? rounds - 1 - round : round, &in[states + i]));
         }
+        onnx_given *const before = round == 0 ? NULL : onnx_given_last(m);
         TRY(run_graph(m, c, body, "body", in, out, body->output_count));
+        opjit_onnx_end_round(m, before, onnx_given_last(m), 0, states);
         for (uint32_t i = 0; i < states; i++)
             in[i] = out[i];
         for (uint32_t i = 0; i < scans; i++)

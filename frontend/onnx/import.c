@@ -21,7 +21,7 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
 /* The node that makes a name. */
 typedef struct name_maker {
     uint32_t node, readers;
-    uint32_t uses; /* by nodes that are not imported yet and need more of it than its sizes, and by outputs */
+    onnx_uses uses; /* by nodes that are not imported yet and need more of it than its sizes, and by outputs */
 } name_maker;
 
 typedef enum node_state { NODE_UNSEEN, NODE_NEEDED, NODE_OPEN, NODE_ORDERED } node_state;
@@ -44,7 +44,7 @@ static void mark(need *w, wire_bytes name, bool elements)
         return;
     if (!w->ordering) {
         maker->readers++;
-        maker->uses += elements;
+        maker->uses.count += elements;
         w->reads++;
     }
     if (w->state[maker->node] == (w->ordering ? NODE_NEEDED : NODE_UNSEEN)) {
@@ -72,25 +72,31 @@ static void mark_inputs(need *w, const onnx_node *n)
     }
 }
 
-/* A use of a name is over. */
-static void drop(const onnx_scope *makers, wire_bytes name)
+static onnx_uses *uses_of(const onnx_scope *makers, wire_bytes name)
 {
     name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(makers, name);
-    if (maker != NULL)
-        maker->uses--;
+    return maker == NULL ? NULL : &maker->uses;
+}
+
+/* A use of a name is over. */
+static void drop(onnx_import *m, const onnx_scope *makers, wire_bytes name)
+{
+    onnx_uses *const uses = uses_of(makers, name);
+    if (uses != NULL)
+        opjit_onnx_drop_use(m, uses);
 }
 
 /* The node is imported, and has read what mark_inputs counted. */
-static void drop_inputs(const onnx_scope *makers, const onnx_node *n)
+static void drop_inputs(onnx_import *m, const onnx_scope *makers, const onnx_node *n)
 {
     for (uint32_t i = 0; i < n->input_count && reads_elements(n); i++)
-        drop(makers, n->inputs[i]);
+        drop(m, makers, n->inputs[i]);
     for (uint32_t a = 0; a < n->attribute_count; a++) {
         const onnx_graph *const g = n->attributes[a].graph;
         for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
-            drop_inputs(makers, &g->nodes[i]);
+            drop_inputs(m, makers, &g->nodes[i]);
         for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
-            drop(makers, g->outputs[i].name);
+            drop(m, makers, g->outputs[i].name);
     }
 }
 
@@ -307,6 +313,7 @@ static opjit_status make_in_part(onnx_import *m, onnx_call *c)
 static opjit_status import_node(onnx_import *m, const onnx_node *n)
 {
     onnx_call c = { .node = n, .input_count = n->input_count, .output_count = n->output_count };
+    const onnx_given *const given = onnx_given_last(m);
     c.inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)n->input_count + 1);
     c.outputs = ARENA_ARRAY(m->arena, onnx_value, (size_t)n->output_count + 1);
     if (c.inputs == NULL || c.outputs == NULL)
@@ -331,11 +338,12 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
         onnx_value *const made = is_renamed(&c) ? c.inputs[0] : &c.outputs[i];
-        const name_maker *const maker = opjit_onnx_find(m->makers, n->outputs[i]);
+        name_maker *const maker = opjit_onnx_find(m->makers, n->outputs[i]);
         made->readers += maker->readers;
         TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], made));
         TRY(opjit_onnx_watch(m, made, &maker->uses));
     }
+    opjit_onnx_end_given(m, given);
     return OPJIT_OK;
 }
 
@@ -353,8 +361,10 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
             prefix_node(m, n);
             return opjit_rt_at_node(m->error, m->error->status, n->index);
         }
-        drop_inputs(makers, n);
+        drop_inputs(m, makers, n);
     }
+    m->makers = makers;
+    const opjit_status status = opjit_onnx_give_graph(m, uses_of, wanted, wanted_count);
     m->makers = outer;
-    return OPJIT_OK;
+    return status;
 }

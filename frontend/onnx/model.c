@@ -91,6 +91,7 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     m->compute = opjit_onnx_compute;
     m->carry = opjit_onnx_carry;
     model->computing.options = o->computing;
+    model->computing.allocator = &model->core->allocator;
     TRY(opjit_onnx_first_part(m));
     TRY(opjit_onnx_initializers(m, g));
     for (uint32_t i = 0; i < g->input_count; i++)

@@ -66,19 +66,6 @@ opjit_status opjit_onnx_next_part(onnx_import *m)
     return opjit_graph_status(next, m->error);
 }
 
-opjit_status opjit_onnx_watch(onnx_import *m, const onnx_value *v, const uint32_t *uses)
-{
-    onnx_computing *const w = m->computing;
-    if (w == NULL)
-        return OPJIT_OK;
-    onnx_watched *const room = with_room(m, w->watched, w->watched_count, &w->watched_capacity, sizeof *room);
-    if (room == NULL)
-        return m->error->status;
-    w->watched = room;
-    w->watched[w->watched_count++] = (onnx_watched){ v, uses };
-    return OPJIT_OK;
-}
-
 opjit_status opjit_onnx_list_carried(onnx_computing *w, const bool *is_read, uint32_t count, rt_arena *arena,
                                      opjit_error *error)
 {
@@ -86,8 +73,11 @@ opjit_status opjit_onnx_list_carried(onnx_computing *w, const bool *is_read, uin
     if (w->carried == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < count; i++)
-        if (is_read[i])
-            w->carried[w->carried_count++] = (opjit_binding){ w->part->inputs[i]->data, w->part->inputs[i]->bytes };
+        if (is_read[i]) {
+            onnx_carried *const c = w->part->inputs[i];
+            c->is_kept = true;
+            w->carried[w->carried_count++] = (opjit_binding){ c->data, c->bytes };
+        }
     return OPJIT_OK;
 }
 
@@ -98,6 +88,7 @@ void opjit_onnx_close_parts(onnx_computing *w, const opjit_graph *graph)
     for (const onnx_part *p = w->part; p != NULL; p = p->before)
         if (p->graph != graph)
             opjit_graph_destroy(p->graph);
+    opjit_onnx_free_blocks(w);
 }
 
 /* --- what they make ----------------------------------------------------------------------------------------------- */
@@ -111,12 +102,29 @@ static onnx_part *part_of(const onnx_computing *w, opjit_tensor t)
     return p;
 }
 
+/* Where the part's tensor is, or was; NULL: it was not put into memory. */
 static onnx_carried *find_carried(const onnx_part *p, opjit_tensor t)
 {
     return t.index < p->carried_count ? p->carried[t.index] : NULL;
 }
 
-/* Where the part's tensor is; NULL: no longer in memory. */
+opjit_status opjit_onnx_watch(onnx_import *m, const onnx_value *v, onnx_uses *uses)
+{
+    onnx_computing *const w = m->computing;
+    if (w == NULL)
+        return OPJIT_OK;
+    onnx_watched *const room = with_room(m, w->watched, w->watched_count, &w->watched_capacity, sizeof *room);
+    if (room == NULL)
+        return m->error->status;
+    /* Behind a cut, what a node with a graph gives may be in memory already. */
+    const onnx_part *const p = w->part->is_cut && v->type < ONNX_SEQUENCE ? part_of(w, v->tensor) : NULL;
+    if (p != NULL && find_carried(p, v->tensor) != NULL)
+        opjit_onnx_hold(find_carried(p, v->tensor), uses);
+    w->watched = room;
+    w->watched[w->watched_count++] = (onnx_watched){ v, uses };
+    return OPJIT_OK;
+}
+
 static opjit_status set_carried(onnx_import *m, onnx_part *p, opjit_tensor t, onnx_carried *c)
 {
     if (t.index >= p->carried_count) {
@@ -161,39 +169,49 @@ static opjit_status want(onnx_import *m, onnx_part *p, opjit_tensor t, wanted *o
     for (uint32_t d = 0; d < c->type.rank; d++)
         c->bytes *= c->type.sizes[d];
     c->bytes = align_up(c->bytes, 4);
+    TRY(opjit_onnx_prepare(m, c));
     TRY(set_carried(m, p, t, c));
     return opjit_graph_output(p->graph, NULL, t) == OPJIT_OK ? OPJIT_OK : opjit_graph_status(p->graph, m->error);
 }
 
-/* What is in a list is read when the list is. */
-static opjit_status want_value(onnx_import *m, onnx_part *p, const onnx_value *v, wanted *out)
+/* Likewise a value that is to be read; uses NULL: nobody knows how often. */
+static opjit_status want_value(onnx_import *m, onnx_part *p, const onnx_value *v, onnx_uses *uses, wanted *out)
 {
-    if (v->type == ONNX_SEQUENCE) {
+    if (v->type == ONNX_SEQUENCE) { /* what is in a list is read when the list is, which may become another */
         for (uint64_t i = 0; v->sequence != NULL && i < v->sequence->count; i++)
-            if (v->sequence->values[i].type < ONNX_SEQUENCE && !onnx_is_constant(&v->sequence->values[i]))
-                TRY(want(m, p, v->sequence->values[i].tensor, out));
+            TRY(want_value(m, p, &v->sequence->values[i], NULL, out));
         return OPJIT_OK;
     }
-    return v->type > ONNX_SEQUENCE || onnx_is_constant(v) ? OPJIT_OK : want(m, p, v->tensor, out);
+    if (v->type > ONNX_SEQUENCE || onnx_is_constant(v))
+        return OPJIT_OK;
+    TRY(want(m, p, v->tensor, out));
+    const onnx_part *const by = part_of(m->computing, v->tensor);
+    onnx_carried *const c = by == NULL ? NULL : find_carried(by, v->tensor);
+    if (c != NULL && uses != NULL)
+        opjit_onnx_hold(c, uses);
+    else if (c != NULL)
+        c->is_kept = true;
+    return OPJIT_OK;
 }
 
-/* Binds the inputs that the part's nodes read; *known is false where one of them is not. */
-static opjit_status bind_inputs(onnx_import *m, const onnx_part *p, uint32_t outputs, onnx_step *s, bool *known)
+/* Binds the inputs that the part's nodes read, and the outputs; *known is false where an input is not. */
+static opjit_status bind(onnx_import *m, const onnx_part *p, const wanted *out, onnx_step *s, bool *known)
 {
     const onnx_computing *const w = m->computing;
     bool *is_read;
     uint32_t count;
     *known = true;
     TRY(opjit_onnx_find_read(p->graph, m->arena, &is_read, &count, m->error));
-    s->bindings = ARENA_ARRAY(m->arena, opjit_binding, (size_t)count + outputs);
-    if (s->bindings == NULL)
+    s->bindings = ARENA_ARRAY(m->arena, opjit_binding, (size_t)count + out->count);
+    s->carried = ARENA_ARRAY(m->arena, onnx_carried *, (size_t)count + out->count);
+    if (s->bindings == NULL || s->carried == NULL)
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < count; i++) {
         if (!is_read[i])
             continue;
         if (i >= w->input_count) {
-            const onnx_carried *const c = p->inputs[i - w->input_count];
-            s->bindings[s->binding_count++] = (opjit_binding){ c->data, c->bytes };
+            s->carried[s->binding_count] = p->inputs[i - w->input_count];
+            s->bindings[s->binding_count++].bytes = p->inputs[i - w->input_count]->bytes;
             continue;
         }
         onnx_brought *const in = &w->inputs[i];
@@ -204,23 +222,34 @@ static opjit_status bind_inputs(onnx_import *m, const onnx_part *p, uint32_t out
         TRY(m->error->status);
         s->bindings[s->binding_count++] = (opjit_binding){ in->copy, bytes };
     }
+    s->input_count = s->binding_count;
+    for (uint32_t i = 0; i < out->count; i++) {
+        s->carried[s->binding_count] = out->items[i];
+        s->bindings[s->binding_count++].bytes = out->items[i]->bytes;
+    }
     return OPJIT_OK;
 }
 
-/* Compiles the part's kernel of these outputs, and calls it. */
-static opjit_status run_part(onnx_import *m, onnx_part *p, const wanted *out, onnx_step *s)
+/* What the part's kernel reads is in memory: the steps before are called again if some of it was over. */
+static opjit_status recall_inputs(onnx_computing *w, const onnx_step *s, opjit_error *error)
+{
+    bool is_over = false;
+    for (uint32_t i = 0; i < s->input_count; i++)
+        if (s->carried[i] != NULL && s->carried[i]->data == NULL)
+            s->carried[i]->is_kept = is_over = true;
+    return is_over ? opjit_onnx_call_steps(w, error) : OPJIT_OK;
+}
+
+/* Compiles the part's kernel of the graph's outputs, and calls it. */
+static opjit_status run_part(onnx_import *m, const onnx_part *p, onnx_step *s)
 {
     onnx_computing *const w = m->computing;
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    for (uint32_t i = 0; i < out->count; i++) {
-        out->items[i]->data = opjit_onnx_room(m, out->items[i]->bytes);
-        TRY(m->error->status);
-        s->bindings[s->binding_count++] = (opjit_binding){ out->items[i]->data, out->items[i]->bytes };
-    }
     if (w->options != NULL)
         TRY(opjit_fe_options_copy(w->options, &options, m->error));
     options.struct_size = sizeof options;
     options.flags |= OPJIT_COMPILE_BORROW_CONSTANTS;
+    TRY(recall_inputs(w, s, m->error));
     TRY(opjit_graph_compile(p->graph, &options, &s->kernel, m->error));
     if (w->last == NULL)
         w->first = s;
@@ -228,33 +257,37 @@ static opjit_status run_part(onnx_import *m, onnx_part *p, const wanted *out, on
         w->last->next = s;
     w->last = s;
     opjit_onnx_copy_inputs(w);
-    return opjit_onnx_call_step(s, m->error);
+    return opjit_onnx_call_step(w, s, m->error);
 }
 
 /* Puts a tensor of the part into memory, and where the part is the last one, all that later nodes read. */
 static opjit_status end_part(onnx_import *m, onnx_part *p, opjit_tensor t, bool *known)
 {
-    const onnx_computing *const w = m->computing;
+    onnx_computing *const w = m->computing;
     onnx_step *const s = ARENA_NEW(m->arena, onnx_step);
     wanted out = { 0 };
     if (s == NULL)
         return opjit_rt_no_memory(m->error);
     opjit_status status = want(m, p, t, &out);
     for (uint32_t i = 0; i < w->watched_count && p == w->part && !p->is_cut && status == OPJIT_OK; i++)
-        if (*w->watched[i].uses != 0)
-            status = want_value(m, p, w->watched[i].value, &out);
+        if (w->watched[i].uses->count != 0)
+            status = want_value(m, p, w->watched[i].value, w->watched[i].uses, &out);
     if (status == OPJIT_OK)
-        status = bind_inputs(m, p, out.count, s, known);
+        status = bind(m, p, &out, s, known);
     if (status == OPJIT_OK && *known)
-        status = run_part(m, p, &out, s);
+        status = run_part(m, p, s);
     for (uint32_t i = 0; i < out.count && (status != OPJIT_OK || !*known); i++)
         p->carried[out.tensors[i].index] = NULL;
     opjit_fe_built_drop_outputs(p->graph);
-    p->is_cut = p->is_cut || (status == OPJIT_OK && *known && p == w->part);
+    if (status == OPJIT_OK && *known && p == w->part && !p->is_cut) {
+        p->is_cut = true;
+        opjit_onnx_list_over(w, s);
+        opjit_onnx_end_step(w, s);
+    }
     return status;
 }
 
-opjit_status opjit_onnx_in_memory(onnx_import *m, const onnx_value *v, const onnx_carried **out, bool *known)
+opjit_status opjit_onnx_in_memory(onnx_import *m, const onnx_value *v, onnx_carried **out, bool *known)
 {
     onnx_computing *const w = m->computing;
     onnx_part *const p = part_of(w, v->tensor);
@@ -262,30 +295,33 @@ opjit_status opjit_onnx_in_memory(onnx_import *m, const onnx_value *v, const onn
     *known = true;
     if (p == NULL)
         return opjit_rt_refuse(m->error, OPJIT_INTERNAL, "{!values}a value of no part of the model");
-    if (v->tensor.index > w->input_count && find_carried(p, v->tensor) == NULL)
+    if (v->tensor.index <= w->input_count)
+        return OPJIT_OK;
+    if (find_carried(p, v->tensor) == NULL)
         TRY(end_part(m, p, v->tensor, known));
-    if (*known && v->tensor.index > w->input_count)
-        *out = find_carried(p, v->tensor);
-    return OPJIT_OK;
+    *out = *known ? find_carried(p, v->tensor) : NULL;
+    if (*out == NULL || (*out)->data != NULL)
+        return OPJIT_OK;
+    (*out)->is_kept = true; /* it was over too soon */
+    return opjit_onnx_call_steps(w, m->error);
 }
 
 opjit_tensor opjit_onnx_carry(onnx_import *m, onnx_value *v)
 {
     const opjit_tensor null = { 0, 0 };
     onnx_part *const p = m->computing->part;
-    const onnx_carried *found;
+    onnx_carried *c;
     bool known;
     if (v->tensor.index <= m->computing->input_count) {
         v->tensor.graph = p->mark;
         return v->tensor;
     }
-    if (opjit_onnx_in_memory(m, v, &found, &known) != OPJIT_OK)
+    if (opjit_onnx_in_memory(m, v, &c, &known) != OPJIT_OK)
         return null;
-    if (found == NULL) {
+    if (c == NULL) {
         opjit_rt_refuse(m->error, OPJIT_INTERNAL, "{!values}a value that can't be computed");
         return null;
     }
-    onnx_carried *const c = part_of(m->computing, v->tensor)->carried[v->tensor.index];
     if (c->input.graph != p->mark) {
         onnx_carried **const room = with_room(m, p->inputs, p->input_count, &p->input_capacity, sizeof *room);
         if (room == NULL)

@@ -101,6 +101,29 @@ def parted():
          [node("Exp", ["x"], ["u"]), node("Cos", ["x"], ["v"]),
           node("Loop", ["", "yes", "u", "v"], ["y", "w", "all"], body=body), node("Add", ["u", "w"], ["z"])],
          {"x": np.abs(floats(70)), "limit": scalar(9)}, {"yes": scalar(True, "?")}, ("y", "z", "all"))
+    # What is large has blocks, which go to others: a state that is the other one before, and one that goes on as it is.
+    later = helper.make_graph(
+        [node("Tanh", ["a"], ["s"]), node("Add", ["s", "b"], ["e"]), node("ReduceMax", ["e"], ["m"], keepdims=0),
+         node("Less", ["m", "limit"], ["on"]), node("Mul", ["e", "c"], ["shown"])], "later",
+        [value("round", TensorProto.INT64, []), value("before", TensorProto.BOOL, [])] +
+        [value(k, TensorProto.FLOAT, [3000]) for k in "abc"],
+        [value("on", TensorProto.BOOL, [])] +
+        [value(k, TensorProto.FLOAT, [3000]) for k in ("e", "a", "c", "shown")])
+    case("Loop of large states",
+         [node("Exp", ["x"], ["u"]), node("Cos", ["x"], ["v"]), node("Neg", ["x"], ["n"]),
+          node("Loop", ["", "yes", "u", "v", "n"], ["y", "w", "o", "all"], body=later),
+          node("Greater", ["y", "limit"], ["g"]), node("NonZero", ["g"], ["at"]), node("Add", ["u", "w"], ["z"]),
+          node("Add", ["o", "v"], ["q"])],
+         {"x": np.abs(floats(3000)), "limit": scalar(9)}, {"yes": scalar(True, "?")}, ("y", "z", "q", "all", "at"))
+    chain = []
+    for k in range(12):
+        chain += [node("Sin", [f"x{k}"], [f"x{k + 1}"]), node("Gather", [f"x{k + 1}", "first"], [f"r{k}"]),
+                  node("Greater", [f"r{k}", "zero"], [f"g{k}"]), node("NonZero", [f"g{k}"], [f"n{k}"]),
+                  node("Shape", [f"n{k}"], [f"s{k}"]),
+                  node("Add", [f"x{max(k - 4, 0)}", f"x{k + 1}"], [f"a{k}"])]
+    case("what several parts later read", chain + [node("Sum", [f"a{k}" for k in range(12)], ["y"]),
+                                                   node("Concat", [f"s{k}" for k in range(12)], ["z"], axis=0)],
+         {"x0": floats(40, 90)}, {"first": scalar(0, "i8"), "zero": scalar(0)}, ("y", "z"))
     listed = [node("Greater", ["q", "zero"], ["g"]), node("NonZero", ["g"], ["n"]),
               node("Gather", ["q", "n"], ["m"], axis=0)]
     case("a list across parts",
