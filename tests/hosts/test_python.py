@@ -819,6 +819,20 @@ class Package(unittest.TestCase):
         done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
+    def test_buffers_without_strides(self):
+        """Those of ctypes are packed, and don't say so."""
+        g = opjit.Graph()
+        k = opjit.compile(g.input((4, 5)) + 1)
+        a, out = (ctypes.c_float * 5 * 4)(), (ctypes.c_float * 5 * 4)()
+        a[3][4] = 7
+        k(a, out=out)
+        self.assertEqual((out[0][0], out[3][4]), (1, 8))
+        for wrong, text in (((ctypes.c_float * 4 * 5)(), r"float32 \[5, 4\]"), (ctypes.c_float(), r"float32 \[\]"),
+                            ((ctypes.c_double * 5 * 4)(), r"float64 \[4, 5\]"),
+                            ((ctypes.c_float.__ctype_be__ * 5 * 4)(), r"big-endian float32 \[4, 5\]")):
+            with self.assertRaisesRegex(opjit.Error, rf"^buffer 0: float32 \[4, 5\] expected, {text} given$"):
+                k(wrong)
+
     def test_torch(self):
         try:
             import torch
@@ -875,6 +889,9 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(opjit.Error, "larger than its storage"):
             k(kept)
         w = torch.ones(4, 5, requires_grad=True)
+        with self.assertRaisesRegex(opjit.Error, r"^buffer 1: a tensor that requires grad given[^\n]*$"):
+            k(a, out=w)  # PyTorch's own operators refuse it, too
+        self.assertTrue(torch.equal(w, torch.ones(4, 5)))
         for out in (None, a):
             with self.assertRaisesRegex(opjit.Error, r"^buffer 0: a tensor that requires grad given[^\n]*$"):
                 k(w, out=out)

@@ -74,14 +74,14 @@ static void view_of_buffer(host_array *a)
                         .bits = (uint8_t)(8u << shift),
                         .lanes = 1,
                         .sizes = (const int64_t *)b->shape,
-                        .strides = a->strides };
+                        .strides = b->strides != NULL ? a->strides : NULL }; /* those of ctypes have none */
     a->read_only = b->readonly != 0;
     if (letter[0] == '\0' || letter[1] != '\0' || !code_of(letter[0], &t->code) || b->itemsize != 1 << shift ||
         b->ndim > 8) {
         t->code = HOST_CODE_OTHER;
         a->type = name_of_format(format, b->itemsize);
     }
-    for (int d = 0; d < b->ndim && d < 8; d++) {
+    for (int d = 0; d < b->ndim && d < 8 && b->strides != NULL; d++) {
         a->strides[d] = b->strides[d] >> shift;
         if ((b->strides[d] & ((1 << shift) - 1)) != 0) { /* between elements, as in a field of structures */
             t->code = HOST_CODE_OTHER;
@@ -161,7 +161,7 @@ static int take_exchange(host_state *state, const host_kind *kind, PyObject *obj
     }
     if (role == HOST_RESULT || kind->torch == HOST_TORCH_NO)
         return 0;
-    return host_torch_check(state, kind, object, index, role, &out->tensor);
+    return host_torch_check(state, kind, object, index, &out->tensor);
 }
 
 /* Refuses a masked array that hides something; state->plain_type becomes the type of one that has no mask at all. */

@@ -194,8 +194,7 @@ void host_torch_look(host_state *state, host_kind *kind, PyObject *object);
 bool host_torch_data(const host_state *state, const host_kind *kind, PyObject *object, host_tensor *tensor);
 /* Refuses a tensor whose memory is not all of it; *tensor has no data where it has no memory.  -1: an exception is
  * set. */
-int host_torch_check(host_state *state, const host_kind *kind, PyObject *object, uint32_t index, host_array_role role,
-                     host_tensor *tensor);
+int host_torch_check(host_state *state, const host_kind *kind, PyObject *object, uint32_t index, host_tensor *tensor);
 /* Takes the memory of buffer `index` without a copy; -1: it has none, or it has not all that the array means (a
  * gradient, a mask, signs), and there is an exception. */
 int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out);

@@ -110,7 +110,7 @@ static int check_storage(host_state *state, uint32_t index, int64_t bytes, int64
     return host_refuse(state, index, "a tensor that is larger than its storage", "which was resized");
 }
 
-static int check_by_functions(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_tensor *t)
+static int check_by_functions(host_state *state, PyObject *object, uint32_t index, host_tensor *t)
 {
     const host_torch *const torch = &state->torch;
     void *const handle = handle_in(object);
@@ -121,7 +121,7 @@ static int check_by_functions(host_state *state, PyObject *object, uint32_t inde
         return -1;
     if (torch->is_negated(handle))
         return refuse_sign(state, index);
-    if (role == HOST_INPUT && torch->requires_grad(*(void **)handle) && torch->is_recording())
+    if (torch->requires_grad(*(void **)handle) && torch->is_recording())
         return refuse_gradient(state, index);
     return 0;
 }
@@ -147,7 +147,7 @@ static int is_recording(void)
 }
 
 static int check_by_methods(host_state *state, const host_kind *kind, PyObject *object, uint32_t index,
-                            host_array_role role, host_tensor *t)
+                            host_tensor *t)
 {
     PyObject *const storage = PyObject_CallMethod(object, "untyped_storage", NULL);
     const int64_t bytes = number_of(storage, "nbytes");
@@ -162,8 +162,6 @@ static int check_by_methods(host_state *state, const host_kind *kind, PyObject *
     Py_XDECREF(answer);
     if (is_set != 0)
         return is_set > 0 ? refuse_sign(state, index) : -1;
-    if (role != HOST_INPUT)
-        return 0;
     answer = PyObject_GetAttr(object, state->str_requires_grad);
     is_set = answer != NULL ? answer == Py_True : -1;
     Py_XDECREF(answer);
@@ -179,9 +177,8 @@ bool host_torch_data(const host_state *state, const host_kind *kind, PyObject *o
     return kind->torch == HOST_TORCH_FUNCTIONS && state->torch.data_of(handle_in(object), &t->data) == 0;
 }
 
-int host_torch_check(host_state *state, const host_kind *kind, PyObject *object, uint32_t index, host_array_role role,
-                     host_tensor *t)
+int host_torch_check(host_state *state, const host_kind *kind, PyObject *object, uint32_t index, host_tensor *t)
 {
-    return kind->torch == HOST_TORCH_FUNCTIONS ? check_by_functions(state, object, index, role, t)
-                                               : check_by_methods(state, kind, object, index, role, t);
+    return kind->torch == HOST_TORCH_FUNCTIONS ? check_by_functions(state, object, index, t)
+                                               : check_by_methods(state, kind, object, index, t);
 }
