@@ -8,13 +8,13 @@
  *
  * Padding is a byte that is p.  Where there are fewer than four channels, as in images, the bytes behind them are 0 in
  * both words, and so in no sum.  The windows' words are unsigned, those of the rows signed; bytes of the other kind are
- * moved by 128, and their zero point with them.  A stage before packs the words of the rows and makes their sums (two
- * stages, where they are constants: both are kept); those of windows are made where taps are put side by side. */
+ * moved by 128, and their zero point with them.  A stage before packs the words of the rows, another one makes their
+ * sums, both once where the rows are constants; those of windows are made where taps are put side by side. */
 #include "ir/passes/contract/window.h"
 
 #include <string.h>
 
-enum { BYTES = 4, ONES = 0x01010101 };
+enum { BYTES = 4, ONES = 0x01010101, PARTS = 16 /* of a sum */ };
 #define TOP_BITS UINT32_C(0x80808080)
 
 /* Those bits that are of bytes of a word. */
@@ -182,15 +182,6 @@ static uint32_t make_temp(window *w, uint32_t rank, int64_t rows, int64_t length
     return opjit_ir_span_bytes(&t, &t.bytes) ? opjit_ir_tensor(w->c.f, &t) : 0;
 }
 
-/* Whether the rows' bytes are constants, whose words are kept: a stage that is made once stores one temp. */
-static bool keeps_rows(const window *w)
-{
-    const place_rows_of *r = w->c.r;
-    window_byte b;
-    return r->once && find_byte(w->c.f, w->values[1 - w->factor], &b) &&
-           opjit_ir_constant_bytes(w->c.f, r->sources, b.load) > 0;
-}
-
 /* A stage over all rows of the temps. */
 static ir_ref open_rows(window *w, int64_t all, block *body)
 {
@@ -199,30 +190,36 @@ static ir_ref open_rows(window *w, int64_t all, block *body)
     return stage;
 }
 
-/* Adds the bytes of a word of row p to its sum. */
-static void add_word(window *w, block *list, uint32_t sum, ir_ref word)
-{
-    ir_func *f = w->c.f;
-    const ir_ref zero = opjit_ir_index(f, 0);
-    const ir_ref more =
-        ir_make3(f, IR_DOT4_US, IR_I32, opjit_ir_load(f, sum, &zero), opjit_ir_const(f, IR_I32, ONES), word);
-    opjit_ir_contract_store(&w->c, list, sum, more, &zero);
-}
-
-/* The sums of the words that are packed, in a stage of their own. */
-static void sum_rows(window *w, block *stages, uint32_t sum, int64_t all)
+/* The sums of the words that are packed, in a stage of their own: as many parts as a vector may have lanes. */
+static void sum_rows(window *w, block *stages, int64_t all)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
-    block body, of_k;
-    const ir_ref zero = opjit_ir_index(f, 0), stage = open_rows(w, all, &body);
+    const int64_t parts = PARTS, whole = c->length / PARTS;
+    const uint32_t sums = opjit_ir_contract_scratch(c, 1, &parts, 0);
+    block body, of_v, of_l;
+    const ir_ref stage = open_rows(w, all, &body), ones = opjit_ir_const(f, IR_I32, ONES);
     if (f->failed)
         return;
     const ir_ref p = ir_at(f, stage)->ref;
-    opjit_ir_contract_store(c, &body, sum, opjit_ir_const(f, IR_I32, 0), &zero);
-    const ir_ref k = contract_loop(c, &body, opjit_ir_index(f, c->length), &of_k);
-    add_word(w, &of_k, sum, opjit_ir_load(f, w->weights, (ir_ref[]){ p, k }));
-    opjit_ir_contract_store(c, &body, w->row_sums, opjit_ir_load(f, sum, &zero), &p);
+    ir_ref l = contract_loop(c, &body, opjit_ir_index(f, PARTS), &of_l), sum = 0;
+    opjit_ir_contract_store(c, &of_l, sums, opjit_ir_const(f, IR_I32, 0), &l);
+    for (int64_t last = 0; last < 2; last++) {
+        const int64_t rounds = last ? 1 : whole, here = last ? c->length % PARTS : PARTS;
+        if (rounds == 0 || here == 0)
+            continue;
+        const ir_ref v = last ? opjit_ir_index(f, whole) : contract_loop(c, &body, opjit_ir_index(f, rounds), &of_v);
+        l = contract_loop(c, last ? &body : &of_v, opjit_ir_index(f, here), &of_l);
+        const ir_ref k = contract_plus(c, contract_times(c, v, PARTS), l);
+        const ir_ref word = opjit_ir_load(f, w->weights, (ir_ref[]){ p, k });
+        opjit_ir_contract_store(c, &of_l, sums,
+                                ir_make3(f, IR_DOT4_US, IR_I32, opjit_ir_load(f, sums, &l), ones, word), &l);
+    }
+    for (int64_t i = 0; i < PARTS; i++) {
+        const ir_ref at = opjit_ir_index(f, i), part = opjit_ir_load(f, sums, &at);
+        sum = i == 0 ? part : ir_make2(f, IR_ADD, IR_I32, sum, part);
+    }
+    opjit_ir_contract_store(c, &body, w->row_sums, sum, &p);
     opjit_ir_block_add(f, stages, stage);
 }
 
@@ -231,11 +228,10 @@ bool opjit_ir_window_pack_rows(window *w, block *stages)
     contraction *c = &w->c;
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    const int64_t each = rows->blocks * rows->block, all = w->groups * each, one = 1;
-    const bool sums = w->zero[1] || w->moved[1], apart = sums && keeps_rows(w), beside = sums && !apart;
+    const int64_t each = rows->blocks * rows->block, all = w->groups * each;
+    const bool sums = w->zero[1] || w->moved[1];
     w->weights = make_temp(w, 2, all, c->length);
     w->row_sums = sums ? make_temp(w, 1, all, 0) : 0;
-    const uint32_t sum = sums ? opjit_ir_contract_scratch(c, 1, &one, 0) : 0;
     block body, blocks[WINDOW_DIGITS];
     const ir_ref zero = opjit_ir_index(f, 0), stage = open_rows(w, all, &body);
     if (f->failed || w->weights == 0)
@@ -250,23 +246,20 @@ bool opjit_ir_window_pack_rows(window *w, block *stages)
     if (each > w->group)
         row = ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, w->group - 1));
     row = opjit_ir_block_let(f, &body, row);
-    if (beside)
-        opjit_ir_contract_store(c, &body, sum, opjit_ir_const(f, IR_I32, 0), &zero);
     block *last = &body;
     for (uint32_t d = 0; d < w->digit_count; d++) {
-        digits[d] = contract_loop(c, last, opjit_ir_index(f, w->digits[d].size), &blocks[d]);
+        const int64_t size = w->digits[d].size, next = d > 0 && d + 2 == w->digit_count ? w->digits[d + 1].size : 1;
+        const ir_ref t = contract_loop(c, last, opjit_ir_index(f, size * next), &blocks[d]);
         last = &blocks[d];
-        own[1] = contract_plus(c, own[1], contract_times(c, digits[d], w->digits[d].divide));
+        own[1] = contract_plus(c, own[1], contract_times(c, t, w->digits[d].divide / next));
+        digits[d] = ir_make2(f, IR_IDIV, IR_INDEX, t, opjit_ir_index(f, next));
+        if (next > 1) /* the lines of taps lie one after the other */
+            digits[++d] = ir_make2(f, IR_IMOD, IR_INDEX, t, opjit_ir_index(f, next));
     }
-    const ir_ref word = opjit_ir_block_let(f, last, opjit_ir_window_word(w, 1 - w->factor, digits, row, at));
-    opjit_ir_contract_store(c, last, w->weights, word, own);
-    if (beside) {
-        add_word(w, last, sum, word);
-        opjit_ir_contract_store(c, &body, w->row_sums, opjit_ir_load(f, sum, &zero), &p);
-    }
+    opjit_ir_contract_store(c, last, w->weights, opjit_ir_window_word(w, 1 - w->factor, digits, row, at), own);
     opjit_ir_block_add(f, stages, stage);
-    if (apart)
-        sum_rows(w, stages, sum, all);
+    if (sums)
+        sum_rows(w, stages, all);
     return !f->failed;
 }
 
