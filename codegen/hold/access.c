@@ -3,6 +3,8 @@
 #include "codegen/emit/access.h"
 #include "codegen/hold/hold.h"
 
+enum { MOST_DEPTH = 64 /* of an expression */ };
+
 uint32_t opjit_cg_tile_nest(const cg_tile_builder *b)
 {
     uint32_t loops = 0;
@@ -45,7 +47,8 @@ static bool same_arg(const cg_func *f, const cg_tile_arg *x, const cg_tile_arg *
     if (x->kind != y->kind || x->tensor != y->tensor || x->number != y->number ||
         memcmp(x->at, y->at, sizeof x->at) != 0)
         return false;
-    return x->node == y->node || (x->kind == CG_PASS_ADDRESS && same_place(f, x->node, y->node));
+    const bool places = x->kind == CG_PASS_ADDRESS || x->kind == CG_PASS_DISTANCE;
+    return x->node == y->node || (places && same_place(f, x->node, y->node));
 }
 
 uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg)
@@ -153,6 +156,42 @@ static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int
     return arg != UINT32_MAX;
 }
 
+/* Whether the expression moves with the variable by a distance that depends on none of the tile's loops, be it a
+ * constant, or a size that is known when the kernel is called. */
+static bool is_even(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32_t depth)
+{
+    const ir_func *ir = b->f->ir;
+    const ir_node *n = ir_at(ir, node);
+    if (node == var || !(b->f->info[node].vary & b->f->info[var].vary))
+        return true;
+    if (depth == 0)
+        return false;
+    const ir_ref first = n->op == IR_GET ? ir_operand(ir, n->ref, 0) : n->count > 0 ? ir_operand(ir, node, 0) : 0;
+    switch ((ir_op)n->op) {
+    case IR_IADD:
+    case IR_ISUB: return is_even(b, first, var, depth - 1) && is_even(b, ir_operand(ir, node, 1), var, depth - 1);
+    case IR_ISCALE:
+        return b->f->info[ir_operand(ir, node, 1)].inside >> b->depth == 0 && is_even(b, first, var, depth - 1);
+    case IR_IMUL: return is_even(b, first, var, depth - 1);
+    case IR_GET: return ir_at(ir, n->ref)->op == IR_LET && is_even(b, first, var, depth - 1);
+    default: return false;
+    }
+}
+
+/* Bytes from one value of loop l's variable to the next that follow from sizes of the call, as an argument.  false:
+ * they are not the same for all of its values. */
+static bool put_size(cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile_access *out)
+{
+    bool even = b->plan->tile.loop[l].lanes == 1;
+    for (uint32_t d = 0; d < a->rank && even; d++)
+        even = cg_stride(b->f, a, d) == 0 || is_even(b, cg_coordinate(b->f, a, d), b->plan->var[l], MOST_DEPTH);
+    if (!even)
+        return false;
+    const cg_tile_arg arg = { .kind = CG_PASS_DISTANCE, .node = a->node, .number = l };
+    out->by_arg[l] = opjit_cg_tile_arg(b, &arg) + 1;
+    return out->by_arg[l] != 0;
+}
+
 /* Of a load whose lanes, loop l, lie apart: notes the loop along which it reads neighbours, whose iterations are whole
  * squares with the lanes.  What it reads early must be what it would read later. */
 static bool put_across(const cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile_access *out)
@@ -190,6 +229,8 @@ static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *ou
         const uint32_t l = b->nest[i];
         int64_t grow, bytes;
         if (!opjit_cg_growth(b->f, a, b->plan->var[l], &grow)) {
+            if (put_size(b, a, l, out))
+                continue;
             if (l == 0 || t->loop[l].lanes > 1)
                 return false;
             out->each |= 1u << l;

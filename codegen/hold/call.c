@@ -19,22 +19,63 @@ static LLVMValueRef tile_function(cg_func *f, const cg_tile *t)
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-/* The address with the tile's variables at the argument's values. */
-static LLVMValueRef address(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo)
+/* A scope of its own: the tile's variables have other values in each argument, so nothing may be remembered from one to
+ * the next. */
+static void open_scope(cg_func *f, cg_piece *own)
 {
-    const cg_access a = opjit_cg_access_of(f, arg->node);
+    cg_piece_begin(f, own);
+    opjit_cg_scope_push(f);
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
+}
+
+static void close_scope(cg_func *f)
+{
+    opjit_cg_scope_pop(f);
+    cg_piece_end(f);
+}
+
+/* Where the access is, in elements, with the tile's variables at these values; lo: the held one's. */
+static LLVMValueRef offset(cg_func *f, const cg_tile_plan *plan, const cg_access *a, const int64_t *at, LLVMValueRef lo)
+{
     const uint32_t loops = f->loop_count;
     for (uint32_t l = 0; l < plan->tile.loops; l++)
         f->loops[f->loop_count++] = (cg_loop){
             .var = plan->var[l],
-            .iv = l == 0 ? lo : opjit_cg_number(f, 64, 1, (uint64_t)arg->at[l]),
+            .iv = l == 0 ? lo : opjit_cg_number(f, 64, 1, (uint64_t)at[l]),
             .step = 1,
             .threads = 1,
         };
-    LLVMValueRef base = opjit_cg_base_pointer(f, a.tensor);
-    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), base, opjit_cg_lane0_offset(f, &a, 0));
+    LLVMValueRef elements = opjit_cg_lane0_offset(f, a, 0);
     f->loop_count = loops;
-    return p;
+    return elements;
+}
+
+static LLVMValueRef address(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo)
+{
+    const cg_access a = opjit_cg_access_of(f, arg->node);
+    LLVMValueRef base = opjit_cg_base_pointer(f, a.tensor);
+    return opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), base, offset(f, plan, &a, arg->at, lo));
+}
+
+/* With loop l's variable at 0 or 1, and all others at 0. */
+static LLVMValueRef offset_at(cg_func *f, const cg_tile_plan *plan, const cg_access *a, uint32_t l, int64_t value)
+{
+    int64_t at[CG_TILE_LOOPS] = { 0 };
+    cg_piece own;
+    at[l] = value;
+    open_scope(f, &own);
+    LLVMValueRef elements = offset(f, plan, a, at, opjit_cg_number(f, 64, 1, (uint64_t)at[0]));
+    close_scope(f);
+    return elements ? elements : opjit_cg_number(f, 64, 1, 0);
+}
+
+/* Bytes from one value of loop l's variable to the next. */
+static LLVMValueRef distance(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg)
+{
+    const cg_access a = opjit_cg_access_of(f, arg->node);
+    const uint32_t l = (uint32_t)arg->number;
+    LLVMValueRef first = offset_at(f, plan, &a, l, 0), next = offset_at(f, plan, &a, l, 1);
+    return opjit_cg_times(f, opjit_cg_sub(f, next, first), a.bits / 8);
 }
 
 /* The expression's value, extended to 64 bits. */
@@ -46,16 +87,12 @@ static LLVMValueRef word(cg_func *f, ir_ref node)
     return opjit_cg_resize(f, opjit_cg_as_bits(f, v), 64, false);
 }
 
-/* In a scope of its own: the tile's variables have other values in each argument, so nothing may be remembered from one
- * to the next. */
 static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo,
                              LLVMValueRef hi)
 {
     LLVMValueRef v = lo;
     cg_piece own;
-    cg_piece_begin(f, &own);
-    opjit_cg_scope_push(f);
-    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
+    open_scope(f, &own);
     switch (arg->kind) {
     case CG_PASS_COUNT: v = opjit_cg_sub(f, hi, lo); break;
     case CG_PASS_LO: break;
@@ -63,9 +100,9 @@ static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile
     case CG_PASS_VALUE: v = word(f, arg->node); break;
     case CG_PASS_BASE: v = opjit_cg_base_pointer(f, arg->tensor); break;
     case CG_PASS_ADDRESS: v = address(f, plan, arg, lo); break;
+    case CG_PASS_DISTANCE: v = distance(f, plan, arg); break;
     }
-    opjit_cg_scope_pop(f);
-    cg_piece_end(f);
+    close_scope(f);
     return v;
 }
 

@@ -126,13 +126,14 @@ typedef enum cg_tile_pass {
     CG_PASS_NUMBER, /* a constant of this kernel */
     CG_PASS_VALUE,  /* an expression that does not depend on the tile's loops */
     CG_PASS_BASE,   /* the address of a tensor */
-    CG_PASS_ADDRESS /* the address of an access, with given values of the loops' variables */
+    CG_PASS_ADDRESS, /* the address of an access, with given values of the loops' variables */
+    CG_PASS_DISTANCE /* bytes of an access from one value of loop `number`'s variable to the next */
 } cg_tile_pass;
 
 typedef struct cg_tile_arg {
     cg_tile_pass kind;
     uint32_t tensor; /* BASE */
-    ir_ref node;     /* VALUE: the expression; ADDRESS: the load or store */
+    ir_ref node;     /* VALUE: the expression; ADDRESS, DISTANCE: the load or store */
     int64_t number;
     int64_t at[CG_TILE_LOOPS]; /* ADDRESS: values of the loops' variables, the held one's counted from its start */
 } cg_tile_arg;
