@@ -101,6 +101,35 @@ bool opjit_onnx_follow_size(wire_bytes text, const opjit_model_options *o, const
     return r.at == r.end;
 }
 
+bool opjit_onnx_reads_dim(wire_bytes text, wire_bytes name)
+{
+    const char *const end = (const char *)text.data + text.size;
+
+    for (const char *at = (const char *)text.data, *first; at < end; at++) {
+        for (first = at; at < end && is_of_name(*at); at++)
+            continue;
+        if (wire_same((wire_bytes){ (const uint8_t *)first, (uint64_t)(at - first) }, name))
+            return name.size != 0;
+    }
+    return false;
+}
+
+bool opjit_onnx_solve_size(wire_bytes text, const opjit_model_options *o, const char *name, uint64_t size,
+                           uint64_t *out)
+{
+    const opjit_dim dim = { .name = name };
+    uint64_t one, two, again, at = 1;
+    const onnx_sizes sample = { &dim, &at, 1 };
+
+    if (!opjit_onnx_follow_size(text, o, &sample, &one))
+        return false;
+    at = 2;
+    if (!opjit_onnx_follow_size(text, o, &sample, &two) || two <= one || size < one)
+        return false;
+    *out = at = 1 + (size - one) / (two - one);
+    return opjit_onnx_follow_size(text, o, &sample, &again) && again == size;
+}
+
 bool opjit_onnx_split_dim(const char *name, wire_bytes *out_name, wire_bytes *out_text)
 {
     const char *const sign = name == NULL ? NULL : strchr(name, '=');

@@ -18,6 +18,11 @@ typedef struct onnx_sizes {
 /* The size that sums, differences and products of numbers and known dimensions give, such as "past + 1".
  * false: it is none, or a dimension is not known. */
 bool opjit_onnx_follow_size(wire_bytes text, const opjit_model_options *o, const onnx_sizes *sample, uint64_t *out);
+/* Whether the text reads the dimension. */
+bool opjit_onnx_reads_dim(wire_bytes text, wire_bytes name);
+/* The size of the dimension for which the text, which is linear in it, gives `size`.  false: there is none. */
+bool opjit_onnx_solve_size(wire_bytes text, const opjit_model_options *o, const char *name, uint64_t size,
+                           uint64_t *out);
 /* The parts of a dimension in options that is "total=past + 1".  false: it is just a name. */
 bool opjit_onnx_split_dim(const char *name, wire_bytes *out_name, wire_bytes *out_text);
 

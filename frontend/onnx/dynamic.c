@@ -2,6 +2,30 @@
 /* dynamic.c - opjit/model.h: kernels for many sizes, out of readings of the model for some of them. */
 #include "frontend/onnx/model.h"
 
+/* A dimension that only a size in the options reads, as of "height=32 * h": by that size of an input. */
+static opjit_status find_read(const opjit_model *model, const char *name, uint64_t *out, opjit_error *error)
+{
+    const opjit_model_options *const o = &model->options;
+    const wire_bytes own = { (const uint8_t *)name, strlen(name) };
+    wire_bytes of, text;
+
+    for (uint32_t k = 0; k < o->dim_count; k++)
+        for (uint32_t i = 0; i < model->input_count; i++)
+            for (uint32_t d = 0; d < model->inputs[i].rank; d++) {
+                if (!opjit_onnx_split_dim(o->dims[k].name, &of, &text) || !opjit_onnx_reads_dim(text, own) ||
+                    !wire_same(model->inputs[i].record->dims[d].name, of))
+                    continue;
+                if (opjit_onnx_solve_size(text, o, name, model->inputs[i].dims[d], out))
+                    return OPJIT_OK;
+                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                       "{input} {\"%.80s\"}: size %u is %llu, which " ONNX_NAME " never is",
+                                       model->inputs[i].name, d, (unsigned long long)model->inputs[i].dims[d],
+                                       ONNX_SHOW(text));
+            }
+    return opjit_onnx_check_dim(&(onnx_graph){ .input_count = 0 }, &(opjit_model_options){ .dim_count = 0 }, name,
+                                error);
+}
+
 opjit_status opjit_model_get_dim(const opjit_model *model, const char *name, uint64_t *out_size, opjit_error *error)
 {
     opjit_rt_error_clear(error);
@@ -15,7 +39,7 @@ opjit_status opjit_model_get_dim(const opjit_model *model, const char *name, uin
                 *out_size = model->inputs[i].dims[d];
                 return OPJIT_OK;
             }
-    return opjit_onnx_check_dim(&(onnx_graph){ .input_count = 0 }, name, error);
+    return find_read(model, name, out_size, error);
 }
 
 typedef struct reader {
@@ -50,7 +74,7 @@ opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *di
         return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
     TRY(opjit_onnx_whole(model, &whole, error));
     for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
-        TRY(opjit_onnx_check_dim(whole->records.graph, dims[i].name, error));
+        TRY(opjit_onnx_check_dim(whole->records.graph, &model->options, dims[i].name, error));
     TRY(opjit_onnx_borrowing(options, &own, error));
     const opjit_status status =
         opjit_graph_compile_dynamic(model->context, dims, dim_count, read_sample, &r, &own, out_kernel, error);
@@ -80,7 +104,7 @@ opjit_status opjit_model_add_dynamic(opjit_model *model, opjit_artifact *artifac
         return opjit_rt_refuse_null(error, model == NULL ? "model" : "dims");
     TRY(opjit_onnx_whole(model, &whole, error));
     for (uint32_t i = 0; i < dim_count && i < OPJIT_MAX_DIMS; i++)
-        TRY(opjit_onnx_check_dim(whole->records.graph, dims[i].name, error));
+        TRY(opjit_onnx_check_dim(whole->records.graph, &model->options, dims[i].name, error));
     const opjit_status status =
         opjit_artifact_add_dynamic(artifact, dims, dim_count, describe_sample, &r, options, error);
     opjit_model_close(r.sample); /* what is added was copied */

@@ -134,9 +134,13 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
     return opjit_onnx_define(m, p->name, &v);
 }
 
-opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error)
+opjit_status opjit_onnx_check_dim(const onnx_graph *g, const opjit_model_options *o, const char *name,
+                                  opjit_error *error)
 {
-    wire_bytes own = { (const uint8_t *)name, name == NULL ? 0 : strlen(name) }, text;
+    wire_bytes own = { (const uint8_t *)name, name == NULL ? 0 : strlen(name) }, text, other;
+    for (uint32_t i = 0; i < o->dim_count; i++)
+        if (opjit_onnx_split_dim(o->dims[i].name, &other, &text) && opjit_onnx_reads_dim(text, own))
+            return OPJIT_OK;
     opjit_onnx_split_dim(name, &own, &text);
     for (uint32_t i = 0; i < g->input_count && name != NULL; i++)
         for (uint32_t d = 0; d < g->inputs[i].rank; d++)
@@ -158,6 +162,6 @@ opjit_status opjit_onnx_check_options(const onnx_graph *g, const opjit_model_opt
                                    o->inputs[i].name == NULL ? "" : o->inputs[i].name);
     }
     for (uint32_t i = 0; i < o->dim_count; i++)
-        TRY(opjit_onnx_check_dim(g, o->dims[i].name, error));
+        TRY(opjit_onnx_check_dim(g, o, o->dims[i].name, error));
     return OPJIT_OK;
 }

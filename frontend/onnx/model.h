@@ -68,8 +68,9 @@ const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_erro
 /* The input, in the graph or as a constant.  sample: NULL where all sizes are the options'. */
 opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
                                   const onnx_sizes *sample);
-/* Refuse names that the model has not: of a dimension; all of the options'. */
-opjit_status opjit_onnx_check_dim(const onnx_graph *g, const char *name, opjit_error *error);
+/* Refuse names that neither the model has nor a size in the options reads: of a dimension; all of the options'. */
+opjit_status opjit_onnx_check_dim(const onnx_graph *g, const opjit_model_options *o, const char *name,
+                                  opjit_error *error);
 opjit_status opjit_onnx_check_options(const onnx_graph *g, const opjit_model_options *o, opjit_error *error);
 
 #endif

@@ -64,7 +64,8 @@ typedef struct opjit_model_options {
     uint32_t flags;                  /* 0, or: */
 #define OPJIT_MODEL_NO_CACHE 1u       /* the model is read, whatever the disk cache knows of it, and nothing of it is
                                         put there but kernels (OPJIT_COMPILE_NO_CACHE: nor these) */
-    const opjit_model_dim *dims;     /* dim_count of them; each has to be one of the model's */
+    const opjit_model_dim *dims;     /* dim_count of them; each has to be one of the model's, or to be read by one that
+                                        follows from it ("height=32*h") */
     const opjit_model_input *inputs; /* input_count of them, likewise */
     uint32_t dim_count, input_count; /* of these arrays */
     const char *folder;              /* of the files that the model names; NULL: the one that it lies in, or none for
@@ -135,12 +136,13 @@ OPJIT_API uint32_t opjit_model_carried_count(const opjit_model *model);
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_carried(const opjit_model *model, uint32_t index,
                                                                opjit_binding *out_binding, opjit_error *error);
 
-/* The size that a dimension has which the model's inputs call by this name, in *out_size, which is 0 on failure.
- * INVALID_ARGUMENT: no input has one. [any thread, 0.1] */
+/* The size that a dimension has which the model's inputs call by this name, or which is read by the size of one, in
+ * *out_size, which is 0 on failure.
+ * INVALID_ARGUMENT: no input has one, or no size of it gives what the input has. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_dim(const opjit_model *model, const char *name,
                                                            uint64_t *out_size, opjit_error *error);
 /* Compiles the model into one kernel for all sizes within the bounds of these dimensions, which its inputs call by
- * these names, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was opened.  The model is read
+ * these names, or whose sizes read them, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was opened.  The model is read
  * anew for some sizes; the last reading stays until it is closed, for weights are read there.  Bindings are in the
  * order of opjit_model_compile's.  Errors: as of opjit_model_open and opjit_graph_compile_dynamic. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims,

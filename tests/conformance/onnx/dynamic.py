@@ -75,6 +75,19 @@ def models(folder):
     yield folder / "positions.onnx", [2, "rows", "n"], "n=1..300:100"
 
 
+def check_multiples(model, folder):
+    """A name that the model has not, which a size of it reads."""
+    ranges = ["--dim", "n=3*k", "--dim", "k=1..200:80"]
+    for n in (3, 57, 600):
+        x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
+        if run(model, x, folder, *ranges) != run(model, x, folder):
+            sys.exit(f"{model.name}, n={n}: other bytes than for this size alone")
+    np.save(folder / "x.npy", np.zeros((100, 48), "f"))
+    given = ["run", model, "--input", f"x={folder / 'x.npy'}"]
+    refused('input "x": size 0 is 100, which 3*k never is', *given, *ranges)
+    refused('no input of the model has a dimension "h"', *given, *ranges, "--dim", "h=1..9")
+
+
 def call(*args):
     return subprocess.run([OPJIT, *map(str, args)], capture_output=True, text=True, check=False)
 
@@ -122,6 +135,7 @@ def main(folder):
     refused('--dim: ":" behind the range', *given, "--dim", "n=1..8:4:")
     refused('--dim: "x" is no size from 0', *given, "--dim", "n=1..x")
     refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
+    check_multiples(model, folder)
     wide = folder / "wide.onnx"
     save(wide, [("Relu", ["x"], ["r"]), ("Conv", ["r", "a"], ["y"], {"name": "first", "pads": [1, 1, 1, 1]})],
          [("x", [1, 3, "n", "m"])], [("y", [1, 16, "n", "m"])], [weights("a", 16, 3, 3, 3)])
