@@ -18,6 +18,7 @@ enum {
     LEAST_COUNT = 64,       /* rows */
     MOST_STEPS = 56,        /* of a row: more are whole vectors, mostly */
     MOST_MEMBERS = 8,       /* each is up to five loops, which may be cut */
+    MOST_LONE_STEPS = 24,   /* of rows with one reduction, whose folds are fewer */
     MOST_COPIES = 4,        /* of tensors that it reads along rows */
     BLOCK_BYTES = 8 * 1024, /* of a scratch of a block's rows: several of them are in the first cache */
     MOST_BLOCK = 256,       /* rows */
@@ -91,6 +92,7 @@ static bool find(row_lanes *s)
     const ir_tensor *t = &f->tensors[tensor_of(f, r->members[0].statement)];
     int64_t rows = 1;
     uint64_t size = 1;
+    uint32_t reductions = 0;
     bool stores = false; /* rows: to transpose them for results alone takes longer than their folds */
     s->along = r->rows;
     for (uint32_t d = 0; d < r->rows; d++) {
@@ -107,9 +109,10 @@ static bool find(row_lanes *s)
             return false;
         s->steps = length_of(s, statement) > s->steps ? length_of(s, statement) : s->steps;
         size = own > size ? own : size;
+        reductions += ir_at(f, statement)->kind != 0;
         stores = stores || (r->members[i].outside && ir_at(f, statement)->kind == 0 && length_of(s, statement) > 1);
     }
-    if (!stores || s->line < LEAST_LINE || s->steps < 2 || s->steps > MOST_STEPS)
+    if (!stores || s->line < LEAST_LINE || s->steps < 2 || s->steps > (reductions > 1 ? MOST_STEPS : MOST_LONE_STEPS))
         return false;
     s->length = block_of(s, size);
     return true;
