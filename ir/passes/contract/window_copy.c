@@ -128,8 +128,8 @@ static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digit
     const ir_ref inside = ir_make2(f, IR_AND, IR_BOOL, less(w, all_y, positions_of(w, &w->axis[0], class[0])),
                                    less(w, x, positions_of(w, &w->axis[1], class[1])));
     const ir_ref value = windows_value(w, last, digits, at);
-    const ir_ref zero = opjit_ir_const(f, (ir_type)w->c.def.type, 0);
-    opjit_ir_contract_store(&w->c, last, w->copy, ir_make3(f, IR_SELECT, IR_NONE, inside, value, zero), own);
+    const ir_ref nothing = opjit_ir_const(f, (ir_type)w->c.def.type, opjit_ir_window_nothing(w));
+    opjit_ir_contract_store(&w->c, last, w->copy, ir_make3(f, IR_SELECT, IR_NONE, inside, value, nothing), own);
 }
 
 void opjit_ir_window_copy(window *w, block *list)
