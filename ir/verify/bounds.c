@@ -3,6 +3,12 @@
  * tensor.  Takes a statement; proves this, or reports an error: what can't be proven is refused. */
 #include "ir/verify/guards.h"
 
+/* Whether the index is in [0, last]. */
+static bool is_inside(bounds *b, ir_ref x, ir_ref last)
+{
+    return opjit_ir_guards_prove(b, opjit_ir_index(b->v->f, 0), x, 0, 2) && opjit_ir_guards_prove(b, x, last, 0, 2);
+}
+
 static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
 {
     verifier *v = b->v;
@@ -13,9 +19,8 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
         const ir_interval known = opjit_ir_interval(f, x);
         if (known.lo > known.hi || (known.lo >= 0 && known.hi < (int64_t)t.sizes[d]))
             continue;
-        const ir_ref zero = opjit_ir_index(f, 0), last = opjit_ir_index(f, (int64_t)t.sizes[d] - 1);
-        opjit_ir_guards_learn(b);
-        if (!opjit_ir_guards_prove(b, zero, x, 0, 2) || !opjit_ir_guards_prove(b, x, last, 0, 2))
+        const ir_ref last = opjit_ir_index(f, (int64_t)t.sizes[d] - 1);
+        if (!is_inside(b, x, last) && !(opjit_ir_guards_learn(b) && is_inside(b, x, last)))
             return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d,
                                         (long long)known.lo, (long long)known.hi, (unsigned long long)t.sizes[d]);
     }

@@ -186,17 +186,19 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
         push_less(b, less, ir_operand(f, limit, i), strict);
 }
 
-void opjit_ir_guards_learn(bounds *b)
+bool opjit_ir_guards_learn(bounds *b)
 {
     guards *k = &b->known;
+    const uint32_t before = k->changes;
     if (k->learned == k->changes)
-        return;
+        return false;
     for (uint32_t i = 0; i < k->choice_count; i++) { /* also those that are found here */
         comparison *c = &k->choices[i];
         c->below = learn_below(b, c->less, c->more, c->strict, c->below);
         c->above = learn_above(b, c->less, c->more, c->strict, c->above);
     }
     k->learned = k->changes;
+    return k->changes != before;
 }
 
 /* The condition's value, through lets. */

@@ -36,10 +36,11 @@ typedef struct bounds {
     uint32_t steps; /* left for the proof of one coordinate */
 } bounds;
 
-/* guards.c: the loops around the position; a condition that is `truth` there; what follows from those together. */
+/* guards.c: the loops around the position; a condition that is `truth` there; what follows from those together, which
+ * takes longer than most proofs, false: nothing that was not known. */
 void opjit_ir_guards_assume_loops(bounds *b);
 void opjit_ir_guards_assume(bounds *b, ir_ref condition, bool truth);
-void opjit_ir_guards_learn(bounds *b);
+bool opjit_ir_guards_learn(bounds *b);
 
 /* holds.c: whether a <= c + slack is proven, by so many guards at most. */
 bool opjit_ir_guards_prove(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t count);

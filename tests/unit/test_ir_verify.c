@@ -104,11 +104,64 @@ START_TEST(golden)
 }
 END_TEST
 
+static size_t allocated; /* bytes, in all */
+
+static void *count_bytes(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    allocated += size;
+    return opjit_rt_allocate(&opjit_rt_default_allocator, size, alignment);
+}
+
+static void release(void *user, void *memory, size_t size)
+{
+    (void)user;
+    opjit_rt_release(&opjit_rt_default_allocator, memory, size);
+}
+
+/* A row of joined tensors with limits that are the larger of two: what else these say is not worked out for each of
+ * them, where that they are limits suffices. */
+START_TEST(joined)
+{
+    enum { TENSORS = 16, BYTES_EACH = 6400 };
+    const opjit_allocator counting = { NULL, count_bytes, release };
+    static char text[TEXT_MAX];
+    opjit_error error = { 0 };
+    size_t used = 0;
+    ir_func f;
+    used += (size_t)snprintf(text + used, sizeof text - used, "kernel @joined after collapse {\n");
+    for (int i = 0; i < TENSORS; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "    in %%%d: f32[4]\n", i);
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "    out %%%d: f32[6,%d]\n    stage @0 for %%%d in 0..6 {\n"
+                             "        let %%%d = clamp(iadd(%%%d, -2), 0, 3)\n        for %%%d in 0..%d {\n"
+                             "            store %%%d[%%%d,%%%d], select(lt(%%%d, imax(1, %%%d)), f32 0x0p+0, ",
+                             TENSORS, 4 * TENSORS, TENSORS + 1, TENSORS + 2, TENSORS + 1, TENSORS + 3, 4 * TENSORS,
+                             TENSORS, TENSORS + 1, TENSORS + 3, TENSORS + 3, TENSORS + 2);
+    for (int i = 0; i < TENSORS - 1; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "select(lt(%%%d, imax(%d, %%%d)), load %%%d[iadd(%%%d, %d)], ",
+                                 TENSORS + 3, 4 * i + 4, TENSORS + 2, i, TENSORS + 3, -4 * i);
+    used += (size_t)snprintf(text + used, sizeof text - used, "load %%%d[iadd(%%%d, %d)]", TENSORS - 1, TENSORS + 3,
+                             -4 * (TENSORS - 1));
+    for (int i = 0; i < TENSORS; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ")");
+    used += (size_t)snprintf(text + used, sizeof text - used, "\n        }\n    }\n}\n");
+    ck_assert_uint_lt(used, sizeof text);
+    ck_assert_msg(opjit_ir_parse(text, used, &counting, &f, &error) == OPJIT_OK, "%s\n%s", error.message,
+                  text);
+    const size_t before = allocated;
+    ck_assert_msg(opjit_ir_verify(&f, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_uint_lt(allocated - before, TENSORS * BYTES_EACH);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ir.verify");
     TCase *files = tcase_create("files");
     tcase_add_test(files, golden);
+    tcase_add_test(files, joined);
     suite_add_tcase(suite, files);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

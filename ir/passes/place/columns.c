@@ -265,7 +265,8 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
 {
     ir_func *f = s->f;
     const int64_t bytes = s->columns * opjit_ir_type_size((ir_type)s->def.type);
-    int64_t done = 0, steps = !takes_several(s) ? 1 : bytes <= NARROW_BYTES ? NARROW_AT_ONCE : AT_ONCE;
+    const bool narrow = bytes <= NARROW_BYTES && !s->r->general; /* lengths that differ would be loops of more kinds */
+    int64_t done = 0, steps = !takes_several(s) ? 1 : narrow ? NARROW_AT_ONCE : AT_ONCE;
     for (; steps > 1; steps /= AT_ONCE) {
         const int64_t rounds = (length - done) / steps;
         const ir_ref from = ir_make2(f, IR_IADD, IR_INDEX, first, opjit_ir_index(f, done));
