@@ -311,9 +311,20 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
 /* What stages that run once make is kept for all variants, as the last one has it: in others that would make something
  * else, such stages run at each call. */
 opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
-/* dynamic_stages.c: the last passes, after which general->extents are those of the stages that there are then.
+/* dynamic_sizes.c: sizes of a graph's tensors that follow from dynamic dimensions. */
+typedef struct fe_sizes {
+    rt_bytes noted, listed; /* what is known of each size; what was listed last */
+} fe_sizes;
+void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator);
+void opjit_fe_sizes_free(fe_sizes *s);
+/* note: compares a reading's sizes with those before; list: those that differ, valid until the next list. */
+opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error);
+opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *out, opjit_error *error);
+/* dynamic_stages.c: the loops of what was lowered, in a fresh *out; the last passes, after which general->extents are
+ * those of the stages that there are then.
  * UNSUPPORTED: a stage's iterations are in no known form. */
 struct ir_general;
+opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error);
 opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *general, opjit_error *error);
 /* The program for all sizes, without variants; graph: for the largest sizes. */
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,

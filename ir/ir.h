@@ -375,6 +375,16 @@ typedef struct ir_tiles {
     uint32_t by_rows;
 } ir_tiles;
 
+/* Sizes of tensors that differ from sample to sample. */
+typedef struct ir_varying {
+    uint64_t size, unit;      /* in this sample; what it is a multiple of in all of them */
+    uint32_t rank, dimension; /* of tensors of this rank */
+} ir_varying;
+typedef struct ir_sizes {
+    const ir_varying *list;
+    uint32_t count;
+} ir_sizes;
+
 typedef struct ir_pass_env {
     const rt_target *target;
     const ir_tiles *tiles;  /* tests: all products of matrices, cut like this; NULL: as suits the target */
@@ -383,6 +393,7 @@ typedef struct ir_pass_env {
     bool calls_math;        /* mathematical functions stay ops: code generation calls functions for them */
     bool once;              /* what depends on constants alone is made once, and kept with the kernel (CPUs) */
     bool general;           /* sizes are samples of many (ir/general): no size of a block follows from them */
+    ir_sizes varying;       /* those that differ from sample to sample, as they are in this one */
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */
     void (*trace)(void *user, const char *pass, const ir_func *f);

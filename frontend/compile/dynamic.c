@@ -62,6 +62,7 @@ typedef struct sampler {
     const char *name;
     const opjit_allocator *allocator;
     ir_pass_env env;
+    fe_sizes sizes;
     rt_arena arena;
     sampled *first, **next; /* all that were described; where the pointer to one more goes */
     uint32_t count, buffers;
@@ -128,20 +129,6 @@ static opjit_status note(sampler *s, const int64_t *values, const fe_graph *grap
     return OPJIT_OK;
 }
 
-/* The loops of what was lowered. */
-static opjit_status make_loops(const sampler *s, const ir_func *value, ir_func *out, opjit_error *error)
-{
-    TRY(opjit_ir_copy(value, out, error));
-    opjit_status status = opjit_ir_run_passes(out, &s->env, IR_CLEANED, error);
-    if (status == OPJIT_OK)
-        status = opjit_ir_pack(out, error);
-    if (status != OPJIT_OK)
-        opjit_ir_free(out);
-    else
-        opjit_ir_trim(out);
-    return status;
-}
-
 /* Nodes are told by their numbers, which another number of them has moved. */
 static void forget_origins(ir_func *f)
 {
@@ -160,7 +147,11 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_gra
     if (s->count != 0 || out != NULL) /* forms are fitted by the first ones: not by sizes that differ in one */
         status = note(s, values, graph, error);
     if (status == OPJIT_OK && out != NULL)
-        status = make_loops(s, out_value, out, error);
+        status = opjit_fe_sizes_list(&s->sizes, out_value, &s->env.varying, error);
+    if (status == OPJIT_OK && out != NULL)
+        status = opjit_fe_make_loops(&s->env, out_value, out, error);
+    else if (status == OPJIT_OK)
+        status = opjit_fe_sizes_note(&s->sizes, out_value, error);
     if (status != OPJIT_OK)
         opjit_ir_free(out_value);
     return status;
@@ -327,7 +318,9 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
     if (out->variants == NULL)
         return opjit_rt_no_memory(error);
     opjit_rt_arena_init(&s.arena, allocator);
+    opjit_fe_sizes_init(&s.sizes, allocator);
     status = make_general(&s, out, error);
+    opjit_fe_sizes_free(&s.sizes);
     opjit_rt_arena_free(&s.arena);
     out->passes_ms = opjit_fe_now() - start;
     if (status != OPJIT_OK)

@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic_stages.c - a generalization goes through the last passes, and how often each of its stages runs. */
+/* dynamic_stages.c - the passes of a graph for many sizes: a reading of it becomes loops, their generalization goes
+ * through the last passes, and how often each of its stages runs. */
 #include "frontend/frontend.h"
 
 #include "ir/general/general.h"
+
+opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error)
+{
+    TRY(opjit_ir_copy(value, out, error));
+    opjit_status status = opjit_ir_run_passes(out, env, IR_CLEANED, error);
+    if (status == OPJIT_OK)
+        status = opjit_ir_pack(out, error);
+    if (status != OPJIT_OK)
+        opjit_ir_free(out);
+    else
+        opjit_ir_trim(out);
+    return status;
+}
 
 /* The later passes.  The last one puts stages that run once before the others, drops equal ones, and may make some, and
  * large functions are packed between passes: so forms of stages are read off what they became. */

@@ -10,7 +10,8 @@ enum {
     STEPS = 1 << 18, /* statements that are met in one function; what is longer is not counted */
     DEEPEST = 64,    /* expressions in each other */
     LOOPS = 32,      /* in each other: as rule V16 allows */
-    DEPENDS = 1, ALIKE = 2
+    DEPENDS = 1,
+    ALIKE = 2
 };
 
 typedef struct walker {
@@ -190,11 +191,9 @@ static bool has_all(const ir_samples *samples, const int64_t *series, const int6
            !opjit_ir_form_value(&form, samples->dim_count, values, &value) || (uint64_t)value == own;
 }
 
-bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
+bool opjit_ir_counts_write(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
                            const int64_t *values, const ir_func *f, const ir_counts *own)
 {
-    int64_t terms[IR_SAMPLES], products[IR_SAMPLES];
-
     if (own->stage_count != counts[0].stage_count)
         return true;
     for (uint32_t t = 1; t < own->tensor_count; t++) {
@@ -207,13 +206,30 @@ bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const
         if (role == IR_SCRATCH && !writes_any(counts, own, t))
             return false;
     }
+    return true;
+}
+
+/* Whether a stage's sums are those of another function, which has the same stages. */
+static bool same_sums(const ir_counts *own, const ir_counts *loops, uint32_t stage)
+{
+    return loops != NULL && loops->stage_count == own->stage_count && !loops->lost[stage] &&
+           loops->terms[stage] == own->terms[stage] && loops->products[stage] == own->products[stage];
+}
+
+bool opjit_ir_counts_sum(const ir_samples *samples, const ir_counts *counts, const int64_t *values,
+                         const ir_counts *own, const ir_counts *loops)
+{
+    int64_t terms[IR_SAMPLES], products[IR_SAMPLES];
+
+    if (own->stage_count != counts[0].stage_count)
+        return true;
     for (uint32_t s = 0; s < own->stage_count; s++) {
         for (uint32_t i = 0; i < samples->count; i++) {
             terms[i] = (int64_t)counts[i].terms[s];
             products[i] = (int64_t)counts[i].products[s];
         }
-        if (!is_lost(samples, counts, own, s) && (!has_all(samples, terms, values, own->terms[s]) ||
-                                                  !has_all(samples, products, values, own->products[s])))
+        if (!is_lost(samples, counts, own, s) && !same_sums(own, loops, s) &&
+            (!has_all(samples, terms, values, own->terms[s]) || !has_all(samples, products, values, own->products[s])))
             return false;
     }
     return true;

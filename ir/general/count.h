@@ -18,7 +18,11 @@ typedef struct ir_counts {
 /* In arrays of the arena.  f: without parameters, at phase CLEANED. */
 opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, opjit_error *error);
 /* Whether an instance for these values writes what samples write; counts: one for each of these. */
-bool opjit_ir_counts_agree(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
+bool opjit_ir_counts_write(const ir_general *g, const ir_samples *samples, const ir_counts *counts,
                            const int64_t *values, const ir_func *f, const ir_counts *own);
+/* Whether its sums have as many terms as follows from what samples have, or as the graph's own loops for these values
+ * have (NULL: not known). */
+bool opjit_ir_counts_sum(const ir_samples *samples, const ir_counts *counts, const int64_t *values,
+                         const ir_counts *own, const ir_counts *loops);
 
 #endif

@@ -89,6 +89,7 @@ typedef struct place_rows_of {
     bool is_step;         /* it is made again in each step of a recurrence, by one thread */
     bool once;            /* what is made of constants alone is made once */
     bool general;         /* sizes are samples: blocks of products have a size of their own */
+    const ir_sizes *varying; /* sizes that differ from sample to sample; NULL: none */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */

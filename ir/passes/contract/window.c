@@ -51,6 +51,19 @@ static bool find_single(window *w, int32_t last)
     return axes > 0;
 }
 
+/* What this size of the result, which follows from a dynamic dimension, is a multiple of in all samples; 0: it does not
+ * follow. */
+static int64_t unit_of(const window *w, uint32_t dimension)
+{
+    const ir_sizes *const varying = w->c.r->varying;
+    for (uint32_t i = 0; varying != NULL && i < varying->count; i++) {
+        const ir_varying *const own = &varying->list[i];
+        if (own->size == w->c.out.sizes[dimension] && own->rank == w->c.out.rank && own->dimension == dimension)
+            return (int64_t)own->unit;
+    }
+    return 0;
+}
+
 /* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */
 static bool find_factors(window *w)
 {
@@ -74,6 +87,8 @@ static bool find_factors(window *w)
         window_axis *x = &w->axis[axes - 1 - a];
         x->dimension = (int32_t)dimensions[a];
         x->size = (int64_t)w->c.out.sizes[dimensions[a]];
+        x->unit = unit_of(w, dimensions[a]);
+        x->varies = x->unit != 0;
         x->stride = 0;
     }
     return true;

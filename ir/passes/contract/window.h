@@ -32,6 +32,8 @@ typedef struct window_axis {
     int64_t classes; /* remainders that occur: of taps 0 to period - 1; apart: taps */
     int64_t reach;   /* positions behind the last one that the copy has */
     bool apart;      /* each tap is a class, with a plane of its own */
+    int64_t unit;    /* what its size, which varies, is a multiple of in all samples; 0: it does not vary */
+    bool varies;     /* its size follows from a dynamic dimension, and no other size from it */
     bool whole;      /* the copy has all that is read, in order, and positions are `stride` elements (lines) apart */
 } window_axis;
 
@@ -58,7 +60,7 @@ typedef struct window {
     int64_t in_word;               /* of which so many are channels: all four, or as many as there are */
     bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
     uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
-    bool alone;                    /* window_alone.c makes it, and uses the next eight */
+    bool alone;                    /* window_alone.c makes it, and uses the next ones */
     /* lines of the copy's remainders along the outer axis follow each other in a plane */
     bool in_turn;
     bool joined;                   /* all lines of a block are one */
@@ -66,7 +68,8 @@ typedef struct window {
     bool by_lines;                 /* the copy is made line by line, with padding only between them */
     int64_t shift;                 /* elements of the copy before its first line */
     int64_t line;                  /* elements of the copy from a line of positions to the next */
-    int64_t length, totals;        /* positions of a line that tiles have; of all lines */
+    int64_t length;                /* positions of a line that tiles have */
+    int64_t totals;                /* positions of a block's totals, with those that tiles reach beyond lines */
     bool gathers;                  /* taps are read from memory one by one: there is no copy */
     bool bare;                     /* without taps: tiles read the copy itself */
     bool in_place;                 /* tiles read the taps of a channel from the copy itself */
@@ -78,6 +81,7 @@ typedef struct window {
     int64_t free;                  /* values of the digits without axis, but for digit 0 */
     int64_t slots;                 /* planes of the copy for a value of digit 0: so many for each class */
     int64_t plane;                 /* elements of one */
+    int64_t lines;                 /* of the copy, and what is behind them in a plane, for the last tile: zeros */
     int64_t tiles;                 /* of positions */
     bool by_rows;                  /* lanes are rows, not positions: window_rows.c, which uses the next four */
     int64_t pieces;                /* tiles of a line */
@@ -268,6 +272,22 @@ static inline int64_t window_positions(const window_axis *x, int64_t class)
     if (x->whole)
         return (x->size - 1) * x->stride + x->taps;
     return x->size + (x->apart ? 0 : (x->taps - 1 - class) / x->period * x->step);
+}
+
+/* Whether the size of an axis follows from a dynamic dimension. */
+static inline bool window_varies(const window *w)
+{
+    return w->axis[0].varies || w->axis[1].varies;
+}
+
+/* Lines of a block of an axis that varies, at most `most`: a power of two.  Most samples are odd multiples of the unit,
+ * of which the number of blocks of two units looks as if it were linear in the dimension. */
+static inline int64_t window_varying_lines(const window_axis *x, int64_t most)
+{
+    int64_t lines = 1;
+    while (lines * 2 <= most)
+        lines *= 2;
+    return x->unit % lines != 0 && x->unit % (lines / 2) == 0 ? lines / 2 : lines;
 }
 
 /* Images of the batch, as far as blocks depend on their number: where the kernel is for many sizes, and there are

@@ -22,6 +22,8 @@ enum {
     COPY_BYTES = 65536,
     LINES_BYTES = 8192,  /* of a copy that is made line by line: it stays in the first cache */
     ENOUGH_BLOCKS = 8,   /* for threads */
+    VARYING_LINES = 8,   /* of a block, where the size of an axis follows from a dynamic dimension, */
+    VARYING_POSITIONS = 512, /* or positions of a single axis */
     JOINED = 4,          /* lines are one where that takes less than so many */
     SEPARATE = 5         /* of so many parts of the vectors of separate ones */
 };
@@ -95,6 +97,12 @@ static bool is_costly(window *w)
 static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
 {
     const int64_t size = w->axis[0].size;
+    if (window_varies(w) && given == NULL) {
+        w->block = up(w->axis[1].dimension < 0 ? VARYING_POSITIONS : VARYING_LINES, tile) * tile;
+        w->block = w->axis[0].varies ? window_varying_lines(&w->axis[0], w->block) : w->block < size ? w->block : size;
+        w->blocks = up(size, w->block);
+        return;
+    }
     const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
     const int64_t bytes = w->by_lines && !is_costly(w) ? LINES_BYTES : COPY_BYTES;
     int64_t most = given != NULL ? given->block_columns / w->pitch : bytes / line;
@@ -133,8 +141,9 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
     const int64_t lines_apart = y->whole ? y->stride : w->in_turn ? y->classes : 1;
     const int64_t pitch = w->pitch - opjit_ir_window_zeros_of_lines(w);
-    w->joined = x->dimension < 0 || pitch * lines_apart * SEPARATE < vectors * lanes * JOINED;
-    w->by_lines = x->size >= lanes && w->free == 1 && y->classes == 1 && x->classes < WINDOW_MANY_CLASSES;
+    w->joined = x->dimension < 0 || (!x->varies && pitch * lines_apart * SEPARATE < vectors * lanes * JOINED);
+    w->by_lines = !window_varies(w) && x->size >= lanes && w->free == 1 && y->classes == 1 &&
+                  x->classes < WINDOW_MANY_CLASSES;
     if (w->joined)
         w->pitch = pitch;
     else if (w->by_lines)
@@ -143,8 +152,9 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     rows->size = rows->block = rows->blocks = 1;
     rows->tile = 1;
     if (!w->joined) {
-        const int64_t side = vectors % 2 == 0 ? 2 : 1;
-        rows->tile = best_part(y->size, given != NULL ? given->rows : MOST_VECTORS / side);
+        const int64_t side = vectors % 2 == 0 && !x->varies ? 2 : 1;
+        const int64_t most = given != NULL ? given->rows : MOST_VECTORS / side;
+        rows->tile = y->varies ? window_varying_lines(y, most) : best_part(y->size, most);
         columns->tile = side * lanes;
     }
     choose_lines(w, given, x->dimension < 0 && given == NULL ? lanes : rows->tile); /* images of a pool are lanes */
@@ -157,13 +167,20 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     } else {
         w->length = vectors * lanes;
         end = (lines - 1) * w->line + w->length;
-        w->direct_results = x->size == w->length && y->size % w->block == 0 && w->block % rows->tile == 0;
+        w->direct_results = !window_varies(w) && x->size == w->length && y->size % w->block == 0 &&
+                            w->block % rows->tile == 0;
     }
     w->totals = w->joined ? w->length : lines * w->length;
     const int64_t below = w->in_turn ? y->taps - 1 : y->reach;
     w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
     if (w->by_lines)
         opjit_ir_window_align(w, lanes, end + below * w->pitch + x->reach);
+    w->lines = w->plane / (w->in_turn ? w->line : w->pitch);
+    if (x->varies) { /* no number follows from its size by rounding */
+        const int64_t step = w->line / w->pitch;
+        w->lines = w->in_turn ? lines - 1 + up(below + 1, step) : (lines - 1) * step + below + 1;
+        w->plane = w->lines * (w->in_turn ? w->line : w->pitch) + columns->tile + x->reach;
+    }
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
@@ -263,7 +280,7 @@ void opjit_ir_window_alone(window *w, block *list, ir_ref lines)
     opjit_ir_window_weights(w, list);
     const ir_ref n = contract_loop(c, list, opjit_ir_index(f, w->length / columns->tile), &of_n);
     const ir_ref j = contract_times(c, n, columns->tile);
-    if (w->joined) {
+    if (w->joined || (w->axis[0].varies && w->block <= rows->tile)) { /* one tile of lines */
         add_tile(w, &of_n, opjit_ir_index(f, 0), j);
     } else {
         const ir_ref more = contract_plus(c, lines, opjit_ir_index(f, rows->tile - 1));

@@ -244,7 +244,7 @@ void opjit_ir_window_alone_copy(window *w, block *list)
 {
     if (w->by_lines)
         copy_by_lines(w, list);
-    else if (w->blocks == 1 && w->free == 1)
+    else if (w->blocks == 1 && w->free == 1 && !w->axis[0].varies)
         copy_whole(w, list);
     else
         opjit_ir_window_copy(w, list);

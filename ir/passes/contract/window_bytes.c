@@ -286,7 +286,7 @@ static bool sums_windows(const window *w)
 
 void opjit_ir_window_start_sums(window *w, block *list)
 {
-    const int64_t count = w->tiles * w->c.side[CONTRACT_COLUMNS].tile;
+    const int64_t count = w->totals;
     block inside;
     if (!sums_windows(w))
         return;

@@ -74,6 +74,22 @@ static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
     return opjit_ir_index(w->c.f, window_positions(x, class));
 }
 
+/* Zeros (of pools, what changes no result) from element `first` of the plane on. */
+static void fill_rest(window *w, block *list, const ir_ref *row, int64_t first)
+{
+    ir_func *f = w->c.f;
+    ir_ref own[3] = { row[0], row[1] };
+    if (w->plane == first)
+        return;
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, first), opjit_ir_index(f, w->plane), 1);
+    block of_rest = { .parent = loop };
+    opjit_ir_block_add(f, list, loop);
+    own[2] = f->failed ? 0 : ir_at(f, loop)->ref;
+    const ir_type type = (ir_type)w->c.def.type;
+    const uint64_t nothing = w->pool ? opjit_ir_window_nothing(w) : 0;
+    opjit_ir_contract_store(&w->c, &of_rest, w->copy, opjit_ir_const(f, type, nothing), own);
+}
+
 /* All lines of the block as one, which they are in memory, too; behind it zeros. */
 static void copy_flat(window *w, block *list, ir_ref *digits, const ir_ref *row)
 {
@@ -88,13 +104,7 @@ static void copy_flat(window *w, block *list, ir_ref *digits, const ir_ref *row)
     at[w->axis[1].dimension] = quotient(w, IR_IMOD, p, width);
     const ir_ref value = windows_value(w, &of_p, digits, at);
     opjit_ir_contract_store(&w->c, &of_p, w->copy, value, own);
-    if (w->plane == length)
-        return;
-    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, length), opjit_ir_index(f, w->plane), 1);
-    block of_rest = { .parent = loop };
-    opjit_ir_block_add(f, list, loop);
-    own[2] = f->failed ? 0 : ir_at(f, loop)->ref;
-    opjit_ir_contract_store(&w->c, &of_rest, w->copy, opjit_ir_const(f, (ir_type)w->c.def.type, 0), own);
+    fill_rest(w, list, row, length);
 }
 
 /* A row of positions in the planes of one class: line all_y, number y of the block; row: the plane's for class 0. */
@@ -142,6 +152,11 @@ void opjit_ir_window_copy(window *w, block *list)
         return;
     row[0] = digits[0] = contract_loop(&w->c, list, w->here_channels, &of_c);
     list = &of_c;
+    if (window_varies(w)) {
+        block of_s;
+        const ir_ref s = contract_loop(&w->c, list, opjit_ir_index(f, w->slots), &of_s);
+        fill_rest(w, &of_s, (ir_ref[]){ row[0], s }, w->lines * (w->in_turn ? w->line : w->pitch));
+    }
     if (w->digits[0].axis < 0)
         digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
     for (uint32_t d = 1; d < w->digit_count; d++) {
@@ -155,7 +170,7 @@ void opjit_ir_window_copy(window *w, block *list)
         copy_flat(w, list, digits, row);
         return;
     }
-    const ir_ref lines = opjit_ir_index(f, w->plane / (w->in_turn ? w->line : w->pitch));
+    const ir_ref lines = opjit_ir_index(f, w->lines);
     const ir_ref first = contract_times(&w->c, w->first_position, window_step(&w->axis[0]));
     const bool lone = w->axis[1].dimension < 0; /* lines are a vector's lanes: each store has a loop of its own */
     ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;

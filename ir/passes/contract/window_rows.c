@@ -78,6 +78,7 @@ static void set_lines(window *w, int64_t lines, int64_t most)
     w->plane = last + length + w->axis[0].reach * w->pitch + w->axis[1].reach;
     if (!w->flat)
         w->plane = up(w->plane, w->pitch) * w->pitch;
+    w->lines = w->plane / w->pitch;
 }
 
 /* As opjit_ir_window_cost, with what is put side by side and what is transposed. */

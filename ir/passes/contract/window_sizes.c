@@ -22,6 +22,9 @@ enum {
     LEAST_ROWS = 4, /* of such tiles */
     LEAST_TILE = 4, /* positions */
     MOST_DEPTH = 4096,
+    VARYING_LINE = 256, /* what is taken for the length of a line that follows from a dynamic dimension */
+    MOST_VARYING = 256, /* positions of a block of these, */
+    FEW_LINES = 4,      /* but so many lines may be more */
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -62,12 +65,40 @@ static void set_lines(window *w, int64_t lines)
     w->blocks = up(w->axis[0].size, w->block);
     const int64_t length = (w->block - 1) * w->pitch + w->axis[1].size;
     w->tiles = w->lined ? w->block * w->pieces : up(length, columns);
-    w->plane = w->lined ? length : w->tiles * columns;
+    w->totals = w->tiles * columns;
+    w->plane = w->lined ? length : w->totals;
     w->plane += w->axis[0].reach * w->pitch + w->axis[1].reach;
-    w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
+    w->flat = !window_varies(w) && w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
               w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
     if (!w->flat)
         w->plane = up(w->plane, w->pitch) * w->pitch;
+    w->lines = w->plane / w->pitch;
+}
+
+/* So many lines, where sizes of axes vary: no other number follows from these by rounding. */
+static void set_varying_lines(window *w, int64_t lines)
+{
+    const window_axis *y = &w->axis[0];
+    const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
+    set_lines(w, lines);
+    w->block = y->varies ? window_varying_lines(y, lines) : w->block;
+    w->blocks = up(y->size, w->block);
+    w->totals = (w->block - 1) * w->pitch + w->axis[1].size + columns; /* the last tile begins before the last one */
+    w->tiles = up(w->totals - columns, columns);
+    w->lines = w->block + y->reach;
+    w->plane = w->lines * w->pitch + columns + w->axis[1].reach;
+}
+
+/* As many as suit lines of a usual image: those of one axis are positions. */
+static void choose_varying_lines(window *w, int64_t positions)
+{
+    const bool lone = w->axis[1].dimension < 0;
+    const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
+    const int64_t line = w->axis[1].varies ? VARYING_LINE : w->pitch;
+    const int64_t most = lone ? MOST_VARYING : up(MOST_VARYING, line) > FEW_LINES ? up(MOST_VARYING, line) : FEW_LINES;
+    const int64_t fit = positions / line < most ? positions / line : most;
+    const int64_t lines = lone ? fit / columns * columns : fit;
+    set_varying_lines(w, lines > 0 ? lines : lone ? columns : 1);
 }
 
 /* About how long the block's stage takes, in steps of sums and elements that are copied. */
@@ -187,7 +218,7 @@ int64_t opjit_ir_window_zeros_of_lines(window *w)
     const window_axis *x = &w->axis[1];
     int64_t count = 0;
     if (w->gathers || w->single || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || x->dimension < 0 ||
-        x->digit < 0 || x->stride != 1 || x->apart)
+        x->digit < 0 || x->stride != 1 || x->apart || window_varies(w))
         return 0;
     while (count < x->reach && count < MOST_ZEROS && is_padding_at(w, count) &&
            is_padding_at(w, x->size + x->reach - 1 - count))
@@ -202,7 +233,9 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach - (w->alone ? 0 : opjit_ir_window_zeros_of_lines(w));
-    columns->tile = given != NULL ? given->columns : tile_of((w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes);
+    columns->tile = given != NULL ? given->columns
+                    : window_varies(w) ? TILE_VECTORS * lanes
+                                       : tile_of((w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes);
     if (given != NULL) {
         rows->tile = given->rows;
         most = given->block_rows;
@@ -221,13 +254,14 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
         opjit_ir_window_alone_sizes(w, given, lanes);
     else if (given != NULL)
         set_lines(w, window_lines(w, lines));
+    else if (window_varies(w))
+        choose_varying_lines(w, part / size / rows->block);
     else
         choose_lines(w, lines, window_images(w) * w->groups * rows->blocks);
-    if (given == NULL && !w->alone)
+    if (given == NULL && !w->alone && !window_varies(w))
         halve(w);
     const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
-    const double totals = w->alone ? (double)w->totals : (double)(w->tiles * columns->tile);
-    const double bytes = (copied + (double)rows->block * totals) * (double)size;
+    const double bytes = (copied + (double)rows->block * (double)w->totals) * (double)size;
     return bytes <= MOST_BYTES;
 }
 
@@ -251,8 +285,8 @@ static bool choose_planes(window *w, const ir_tiles *given, int64_t lanes, const
 {
     window apart = *w;
     const bool fits = choose_form(w, given, lanes, target);
-    if (w->alone || w->single || w->gathers || !set_apart(&apart) || !choose_form(&apart, given, lanes, target) ||
-        (fits && cost_of(w) <= cost_of(&apart)))
+    if (w->alone || w->single || w->gathers || window_varies(w) || !set_apart(&apart) ||
+        !choose_form(&apart, given, lanes, target) || (fits && cost_of(w) <= cost_of(&apart)))
         return fits;
     *w = apart;
     return true;

@@ -44,7 +44,7 @@ static void declare_scratch(window *w)
     if (!w->bare && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0 && !w->parted) {
-        const int64_t lines = (w->tiles * columns->tile + w->pitch - 1) / w->pitch;
+        const int64_t lines = (w->totals + w->pitch - 1) / w->pitch;
         w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
         w->part = scratch_of_bytes(w, k, columns->tile);
     }
@@ -53,7 +53,7 @@ static void declare_scratch(window *w)
         return;
     }
     if (!w->alone && !w->lined)
-        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
+        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->totals }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
 
@@ -163,10 +163,23 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
     opjit_ir_contract_store(c, &inside, totals, total, place);
 }
 
+/* A loop over tiles of positions.  Where sizes of axes vary it counts positions: how many tiles there are is a quotient
+ * that no sample tells from others. */
+static ir_ref loop_over_tiles(window *w, block *list, ir_ref count, block *out)
+{
+    if (!window_varies(w))
+        return contract_loop(&w->c, list, count, out);
+    ir_func *f = w->c.f;
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), count, w->c.side[CONTRACT_COLUMNS].tile);
+    *out = (block){ .parent = loop };
+    opjit_ir_block_add(f, list, loop);
+    return f->failed ? 0 : ir_at(f, loop)->ref;
+}
+
 /* Where tile n of positions begins, in the copy and in the totals. */
 static ir_ref place_of(window *w, block *list, ir_ref n, ir_ref *to)
 {
-    const ir_ref first = contract_times(&w->c, n, w->c.side[CONTRACT_COLUMNS].tile);
+    const ir_ref first = window_varies(w) ? n : contract_times(&w->c, n, w->c.side[CONTRACT_COLUMNS].tile);
     *to = opjit_ir_block_let(w->c.f, list, first);
     return w->by_rows ? opjit_ir_window_rows_place(w, list, n) : *to;
 }
@@ -229,7 +242,7 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
             add_tile(w, &of_n, n, i, j, to);
         return;
     }
-    const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
+    const ir_ref n = loop_over_tiles(w, list, column_tiles, &of_n);
     if (w->lined) {
         add_line(w, &of_n, n, row_tiles);
         return;
@@ -256,12 +269,12 @@ static ir_ref next_digit(const window *w, ir_ref p, int64_t *below, int64_t size
                     opjit_ir_index(f, size));
 }
 
-/* What is left of `size` from `first` on, at most `most`. */
-static ir_ref rest_of(window *w, block *list, int64_t size, ir_ref first, int64_t most)
+/* What is left of `size`, which varies, from `first` on, at most `most`. */
+static ir_ref rest_of(window *w, block *list, int64_t size, bool varies, ir_ref first, int64_t most)
 {
     ir_func *f = w->c.f;
     const ir_ref whole = opjit_ir_index(f, most);
-    if (size % most == 0)
+    if (size % most == 0 && !varies)
         return whole;
     const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, size), first);
     return opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, whole, rest));
@@ -282,8 +295,8 @@ static ir_ref set_block(window *w, block *list, ir_ref p, int64_t iterations)
     w->of_group = opjit_ir_block_let(f, list, next_digit(w, p, &below, w->groups));
     w->first_row = opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, rows->blocks), rows->block));
     w->first_position = opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, w->blocks), w->block));
-    rows->here = rest_of(w, list, w->group, w->first_row, rows->block);
-    return rest_of(w, list, w->axis[0].size, w->first_position, w->block);
+    rows->here = rest_of(w, list, w->group, false, w->first_row, rows->block);
+    return rest_of(w, list, w->axis[0].size, w->axis[0].varies, w->first_position, w->block);
 }
 
 static ir_ref tiles_of(window *w, block *list, ir_ref count, int64_t tile)
@@ -304,7 +317,8 @@ static void add_sums(window *w, block *list, ir_ref lines)
         w->lined ? lines
         : w->by_rows && !w->joined
             ? opjit_ir_block_let(f, list, contract_times(c, lines, w->pieces))
-            : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
+            : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps),
+                       window_varies(w) ? 1 : columns->tile);
     opjit_ir_window_start_sums(w, list);
     opjit_ir_window_clear_copy(w, list);
     c->first_k = w->first_channel = opjit_ir_index(f, 0);
@@ -319,7 +333,7 @@ static void add_sums(window *w, block *list, ir_ref lines)
     const ir_ref q = contract_loop(c, list, opjit_ir_index(f, (all + w->channels - 1) / w->channels), &of_q);
     w->number = q;
     w->first_channel = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels));
-    w->here_channels = rest_of(w, &of_q, all, w->first_channel, w->channels);
+    w->here_channels = rest_of(w, &of_q, all, false, w->first_channel, w->channels);
     c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels * w->depth));
     c->here_k = opjit_ir_block_let(f, &of_q, contract_times(c, w->here_channels, w->depth));
     add_block(w, &of_q, row_tiles, column_tiles);

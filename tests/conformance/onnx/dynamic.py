@@ -75,6 +75,43 @@ def models(folder):
     yield folder / "positions.onnx", [2, "rows", "n"], "n=1..300:100"
 
 
+def images(folder):
+    """(path, shape of x, how its dimensions follow from n and m): convolutions of images of any size"""
+    pads = {"pads": [1, 1, 1, 1]}
+    save(folder / "wide.onnx", [("Relu", ["x"], ["r"]), ("Conv", ["r", "a"], ["y"], pads)],
+         [("x", [1, 3, "n", "m"])], [("y", [1, 16, "n", "m"])], [weights("a", 16, 3, 3, 3)])
+    yield folder / "wide.onnx", [1, 3, "n", "m"], {}
+    save(folder / "unet.onnx",
+         [("Conv", ["x", "a"], ["c"], pads), ("Relu", ["c"], ["l"]),
+          ("Conv", ["l", "d"], ["s"], {**pads, "group": 16, "strides": [2, 2]}), ("Conv", ["s", "p"], ["t"]),
+          ("AveragePool", ["t"], ["v"], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+          ("GlobalAveragePool", ["v"], ["g"]), ("Mul", ["v", "g"], ["e"]),
+          ("Resize", ["e", "", "four"], ["u"], {"mode": "nearest"}), ("Concat", ["u", "l"], ["j"], {"axis": 1}),
+          ("Conv", ["j", "b"], ["y"], pads)],
+         [("x", [1, 3, "height", "width"])], [("y", [1, 8, "height", "width"])],
+         [weights("a", 16, 3, 3, 3), weights("d", 16, 1, 3, 3, seed=2), weights("p", 24, 16, 1, 1, seed=3),
+          weights("b", 8, 40, 3, 3, seed=4), numpy_helper.from_array(np.array([1, 1, 4, 4], "f"), "four")])
+    yield folder / "unet.onnx", [1, 3, "height", "width"], {"height": (16, "n"), "width": (8, "m")}
+    save(folder / "sound.onnx",
+         [("Conv", ["x", "a"], ["c"], {"pads": [2, 2], "dilations": [1]}), ("Relu", ["c"], ["r"]),
+          ("Conv", ["r", "d"], ["s"], {"pads": [2, 2], "group": 24}), ("MaxPool", ["s"], ["q"], {"kernel_shape": [1]}),
+          ("Conv", ["q", "b"], ["y"], {"pads": [2, 2], "strides": [2]})],
+         [("x", [1, 12, "length"])], [("y", [1, 16, "half"])],
+         [weights("a", 24, 12, 5), weights("d", 24, 1, 5, seed=2), weights("b", 16, 24, 5, seed=3)])
+    yield folder / "sound.onnx", [1, 12, "length"], {"length": (2, "n")}
+
+
+def check_images(folder):
+    for path, shape, follow in images(folder):
+        ranges = [a for name, (by, of) in follow.items() for a in ("--dim", f"{name}={by}*{of}")]
+        ranges += ["--dim", "n=3..40:20"] + (["--dim", "m=3..40:24"] if len(shape) > 3 else [])
+        for n, m in ((20, 24), (3, 40), (16, 32), (40, 3), (33, 17)):
+            sizes = {"n": n, "m": m} | {name: by * {"n": n, "m": m}[of] for name, (by, of) in follow.items()}
+            x = np.random.default_rng(n).standard_normal([sizes.get(s, s) for s in shape]).astype("f")
+            if run(path, x, folder, *ranges) != run(path, x, folder):
+                sys.exit(f"{path.name}, n={n}, m={m}: other bytes than for this size alone")
+
+
 def check_multiples(model, folder):
     """A name that the model has not, which a size of it reads."""
     ranges = ["--dim", "n=3*k", "--dim", "k=1..200:80"]
@@ -136,11 +173,7 @@ def main(folder):
     refused('--dim: "x" is no size from 0', *given, "--dim", "n=1..x")
     refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
     check_multiples(model, folder)
-    wide = folder / "wide.onnx"
-    save(wide, [("Relu", ["x"], ["r"]), ("Conv", ["r", "a"], ["y"], {"name": "first", "pads": [1, 1, 1, 1]})],
-         [("x", [1, 3, "n", "m"])], [("y", [1, 16, "n", "m"])], [weights("a", 16, 3, 3, 3)])
-    sizes = ["--dim", "n=32..128:64", "--dim", "m=32..128:64"]
-    refused('node 1 "first (Conv)" (CONVOLUTION): ', "compile", wide, *sizes, "-o", folder, "--quiet")
+    check_images(folder)
     joined = folder / "joined.onnx"
     save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],
          [("x", ["n", 4]), ("z", ["n + 1", 4]), ("w", ["m", 4])], [("y", ["rows", 4])])
