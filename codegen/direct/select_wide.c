@@ -68,11 +68,13 @@ static void arithmetic(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type half)
 {
     const dx_form_name form = opjit_dx_integer_form(op, half.bits);
     dx_reg a[HALVES], b[HALVES], dst[HALVES];
+    if (form == DX_FORMS) { /* it may have one operand: bits as others */
+        opjit_dx_refuse(f, "vector arithmetic");
+        return;
+    }
     halves(f, LLVMGetOperand(v, 0), half, a);
     halves(f, LLVMGetOperand(v, 1), half, b);
     results(f, v, dst);
-    if (form == DX_FORMS)
-        opjit_dx_refuse(f, "vector arithmetic");
     for (uint32_t h = 0; h < HALVES && !f->refused; h++)
         opjit_dx_vector(f, form, f->bytes, dst[h], a[h], b[h]);
 }

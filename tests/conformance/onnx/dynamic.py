@@ -122,6 +122,7 @@ def check_multiples(model, folder):
     np.save(folder / "x.npy", np.zeros((100, 48), "f"))
     given = ["run", model, "--input", f"x={folder / 'x.npy'}"]
     refused('input "x": size 0 is 100, which 3*k never is', *given, *ranges)
+    np.save(folder / "x.npy", np.zeros((99, 48), "f"))
     refused('no input of the model has a dimension "h"', *given, *ranges, "--dim", "h=1..9")
 
 
