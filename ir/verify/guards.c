@@ -3,6 +3,38 @@
  * comparisons with clamp, imin and imax. */
 #include "ir/verify/guards.h"
 
+/* What a remainder with one quotient is its operand less; -1: it may have several. */
+static int64_t only_multiple(const ir_func *f, ir_ref r)
+{
+    if (ir_at(f, r)->op != IR_IMOD || !ir_is_index_const(f, ir_operand(f, r, 1)))
+        return -1;
+    const int64_t by = ir_index_value(f, ir_operand(f, r, 1));
+    const ir_interval x = opjit_ir_interval(f, ir_operand(f, r, 0));
+    return by < 1 || x.lo < 0 || x.lo > x.hi || x.lo / by != x.hi / by ? -1 : x.lo / by * by;
+}
+
+bool opjit_ir_guards_difference(const ir_func *f, ir_affine *out, ir_ref a, ir_ref b)
+{
+    uint32_t replaced = 0;
+    *out = (ir_affine){ 0 };
+    if (!opjit_ir_affine_add_values(f, out, a, 1) || !opjit_ir_affine_add_values(f, out, b, -1))
+        return false;
+    for (uint32_t i = 0; i < out->count && replaced < IR_AFFINE_TERMS; i++) {
+        const ir_ref atom = out->atoms[i];
+        const int64_t factor = out->factors[i], multiple = only_multiple(f, atom);
+        int64_t constant;
+        if (multiple < 0)
+            continue;
+        opjit_ir_affine_remove(out, i);
+        if (!checked_muli(multiple, factor, &constant) || !checked_subi(out->constant, constant, &out->constant) ||
+            !opjit_ir_affine_add_values(f, out, ir_operand(f, atom, 0), factor))
+            return false;
+        replaced++;
+        i = UINT32_MAX; /* from the first one on: the order has changed */
+    }
+    return true;
+}
+
 /* a - b where that is a constant. */
 static bool distance_of(const ir_func *f, const ir_affine *a, const ir_affine *b, int64_t *out)
 {
@@ -63,8 +95,8 @@ static bool push(bounds *b, ir_ref x, ir_ref y, int64_t least)
     guards *k = &b->known;
     uint32_t i = 0;
     int64_t distance = 0;
-    ir_affine sum = { 0 };
-    if (f->failed || !opjit_ir_affine_add_values(f, &sum, x, 1) || !opjit_ir_affine_add_values(f, &sum, y, -1))
+    ir_affine sum;
+    if (f->failed || !opjit_ir_guards_difference(f, &sum, x, y))
         return false;
     while (i < k->count && !distance_of(f, &k->at_least[i].sum, &sum, &distance))
         i++;
@@ -94,8 +126,7 @@ static void push_different(bounds *b, ir_ref x, ir_ref y)
         ir_affine *sum = &k->not_zero[k->zero_count];
         if (k->zero_count == GUARDS)
             return;
-        *sum = (ir_affine){ 0 };
-        if (!opjit_ir_affine_add_values(f, sum, from, 1) || !opjit_ir_affine_add_values(f, sum, less, -1))
+        if (!opjit_ir_guards_difference(f, sum, from, less))
             return;
         k->zero_count++;
         k->changes++;

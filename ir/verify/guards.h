@@ -42,6 +42,10 @@ void opjit_ir_guards_assume_loops(bounds *b);
 void opjit_ir_guards_assume(bounds *b, ir_ref condition, bool truth);
 bool opjit_ir_guards_learn(bounds *b);
 
+/* a - b: lets are what they stand for, remainders that have one quotient are differences.  false: it has too many
+ * terms. */
+bool opjit_ir_guards_difference(const ir_func *f, ir_affine *out, ir_ref a, ir_ref b);
+
 /* holds.c: whether a <= c + slack is proven, by so many guards at most. */
 bool opjit_ir_guards_prove(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t count);
 

@@ -122,12 +122,11 @@ static bool holds(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
     const guards *k = &b->known;
-    ir_affine sum = { 0 };
+    ir_affine sum;
     if (b->steps == 0)
         return false;
     b->steps--;
-    if (!opjit_ir_affine_add_values(f, &sum, a, 1) || !opjit_ir_affine_add_values(f, &sum, c, -1) ||
-        !checked_subi(sum.constant, slack, &sum.constant))
+    if (!opjit_ir_guards_difference(f, &sum, a, c) || !checked_subi(sum.constant, slack, &sum.constant))
         return false;
     if (holds_at_once(b, &sum) || opjit_ir_proves_le(f, a, c, slack))
         return true;
