@@ -228,6 +228,7 @@ void opjit_ir_keep_intervals(ir_func *f)
 {
     f->intervals = ARENA_ARRAY(&f->scratch, ir_kept_interval, f->node_count);
     f->interval_count = f->intervals != NULL ? f->node_count : 0;
+    f->failed = f->failed || f->intervals == NULL;
 }
 
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)

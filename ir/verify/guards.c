@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guards.c - facts about indices at a position: bounds of loops, conditions of selects, and what follows from
  * comparisons with clamp, imin and imax. */
+#include <stdlib.h>
+
 #include "ir/verify/guards.h"
 
 /* What a remainder with one quotient is its operand less; -1: it may have several. */
@@ -83,9 +85,33 @@ static int64_t divisor_of(const ir_func *f, const ir_affine *sum)
     return 1;
 }
 
-static ir_ref difference(bounds *b, ir_ref x, ir_ref y)
+/* Divides sum >= least by what divides all of the sum's factors; false: by 1. */
+static bool divide(ir_affine *sum, int64_t *least)
 {
-    return ir_expr2(b->v->f, IR_ISUB, IR_INDEX, x, y);
+    uint64_t by = 0;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        uint64_t rest = sum->factors[i] == INT64_MIN ? 1 : (uint64_t)llabs(sum->factors[i]);
+        while (rest != 0) {
+            const uint64_t next = by % rest;
+            by = rest;
+            rest = next;
+        }
+    }
+    const int64_t divisor = (int64_t)by;
+    int64_t above;
+    if (by < 2 || !checked_subi(*least, sum->constant, &above))
+        return false;
+    for (uint32_t i = 0; i < sum->count; i++)
+        sum->factors[i] /= divisor;
+    *least = above / divisor + (above % divisor > 0); /* up */
+    sum->constant = 0;
+    return true;
+}
+
+/* x - y, or what it was divided to. */
+static ir_ref difference(bounds *b, ir_ref x, ir_ref y, const ir_affine *divided)
+{
+    return divided != NULL ? opjit_ir_affine_build(b->v->f, divided) : ir_expr2(b->v->f, IR_ISUB, IR_INDEX, x, y);
 }
 
 /* Adds x - y >= least; merges guards that differ by a constant.  false: that is known, or there is no room. */
@@ -98,6 +124,7 @@ static bool push(bounds *b, ir_ref x, ir_ref y, int64_t least)
     ir_affine sum;
     if (f->failed || !opjit_ir_guards_difference(f, &sum, x, y))
         return false;
+    const bool divided = divide(&sum, &least);
     while (i < k->count && !distance_of(f, &k->at_least[i].sum, &sum, &distance))
         i++;
     if (i == GUARDS || (i < k->count && !checked_addi(least, distance, &least)))
@@ -106,7 +133,7 @@ static bool push(bounds *b, ir_ref x, ir_ref y, int64_t least)
     if (i < k->count && g->least >= least)
         return false;
     if (i == k->count) {
-        const ir_ref expr = difference(b, x, y);
+        const ir_ref expr = difference(b, x, y, divided ? &sum : NULL);
         *g = (guard){ .expr = expr, .var = variable_of(f, expr), .divisor = divisor_of(f, &sum), .sum = sum };
         k->count++;
     }
@@ -149,6 +176,15 @@ static ir_ref unrounded(const ir_func *f, ir_ref limit, ir_op to)
 {
     const ir_ref value = ir_let_value(f, limit);
     return ir_at(f, value)->op == to ? ir_operand(f, value, 0) : limit;
+}
+
+/* k if the limit is idiv(value that is selected, k); 0. */
+static int64_t choice_is_divided_by(const ir_func *f, ir_ref limit)
+{
+    const ir_ref value = ir_let_value(f, limit);
+    return ir_at(f, value)->op == IR_IDIV && is_choice(f, ir_operand(f, value, 0))
+               ? ir_index_value(f, ir_operand(f, value, 1))
+               : 0;
 }
 
 static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict);
@@ -213,6 +249,11 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
         k->choices[k->choice_count++] = (comparison){ .less = less, .more = more, .strict = strict };
     if (low != less || high != more)
         push_less(b, low, high, strict);
+    const int64_t by = choice_is_divided_by(f, limit);
+    int64_t product;
+    if (by > 0 && checked_muli(strict, by, &product)) /* x <= floor(y / k) where x * k <= y */
+        push_less(b, ir_make2(b->v->f, IR_IMUL, IR_INDEX, less, opjit_ir_index(b->v->f, by)), ir_operand(f, limit, 0),
+                  product);
     for (uint32_t i = 0; i < 2 && ir_at(f, limit)->op == IR_IMIN; i++)
         push_less(b, less, ir_operand(f, limit, i), strict);
 }
@@ -297,7 +338,7 @@ void opjit_ir_guards_assume_loops(bounds *b)
     for (uint32_t i = 0; i < v->open_count; i++) {
         const ir_ref loop = v->open[i], var = ir_at(v->f, loop)->ref;
         const ir_ref lo = ir_operand(v->f, loop, 0), hi = ir_operand(v->f, loop, 1);
-        if (is_choice(v->f, unrounded(v->f, hi, IR_DOWN)))
+        if (is_choice(v->f, unrounded(v->f, hi, IR_DOWN)) || choice_is_divided_by(v->f, hi) > 0)
             push_less(b, var, hi, 1);
         if (is_choice(v->f, unrounded(v->f, lo, IR_UP)))
             push_less(b, lo, var, 0);
