@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cg_stride.c - vectors of elements that are not adjacent: backwards, every second to fifth, alternating between a
+ * few rows, at places out of a table.  Compiled code against the interpreter, between inaccessible pages, so that
+ * nothing outside of the tensor is read. */
+#define _GNU_SOURCE
+#include "tests/unit/codegen/cg_harness.h"
+
+#include <stdio.h>
+
+static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+static const char *const types[] = { "f32", "u8", "f64", "i16", "u32", "f16", "i64" };
+
+static bool runs(const char *target)
+{
+    rt_target t;
+    opjit_error error;
+    return opjit_rt_target_parse(target, &t, &error) == OPJIT_OK && opjit_rt_target_runs_here(&t, &error) == OPJIT_OK;
+}
+
+typedef struct sample {
+    const char *type, *to, *target;
+    uint32_t first, count, vec, unroll, level;
+    int32_t step;     /* 0: rows alternate */
+    uint32_t divisor; /* of these */
+} sample;
+
+/* The input begins with the first element that is read and ends with the last one. */
+static void make(const sample *s, ir_func *f)
+{
+    char text[1000], in[100], load[200];
+    opjit_error error = { .status = OPJIT_OK };
+    const uint32_t end = s->first + s->count, distance = (uint32_t)(s->step < 0 ? -s->step : s->step);
+    if (s->step == 0) {
+        snprintf(in, sizeof in, "[%u,%u]", s->divisor, (end + s->divisor - 1) / s->divisor);
+        snprintf(load, sizeof load, "imod(%%j, %u),idiv(%%j, %u)", s->divisor, s->divisor);
+    } else {
+        snprintf(in, sizeof in, "[%u]", (s->count - 1) * distance + 1);
+        snprintf(load, sizeof load, "imul(isub(%%j, %u), %u)", s->first, distance);
+        if (s->step < 0)
+            snprintf(load, sizeof load, "imul(isub(%u, %%j), %u)", end - 1, distance);
+    }
+    const int length = snprintf(
+        text, sizeof text,
+        "kernel @stride after schedule {\n    in %%0: %s%s\n    out %%1: %s[%u]\n    stage @0 for %%p in 0..1 {\n"
+        "        for %%j in %u..%u vec %u unroll %u { store %%1[%%j], cast %s (load %%0[%s]) }\n    }\n}\n",
+        s->type, in, s->to, end, s->first, end, s->vec, s->unroll, s->to, load);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+}
+
+static void check_sample(const sample *s, test_random *r)
+{
+    ir_func f;
+    char what[200];
+    make(s, &f);
+    snprintf(what, sizeof what, "%s to %s, step %d, divisor %u, %u from %u, vec %u, unroll %u, %s, level %u", s->type,
+             s->to, s->step, s->divisor, s->count, s->first, s->vec, s->unroll, s->target, s->level);
+    harness_kernel k = harness_compile(&f, s->target, s->level);
+    for (uint32_t i = 0; i < 2 && runs(s->target); i++) {
+        const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
+        harness_check(&f, &k, &run, r);
+    }
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+
+START_TEST(strides)
+{
+    static const int32_t steps[] = { -1, 2, 3, 4, 5, -2, 0, 0, 0 };
+    test_random r;
+    test_random_init(&r, 2, 0, (uint64_t)_i);
+    for (uint32_t n = 0; n < 12; n++) {
+        sample s = { .type = types[test_random_below(&r, 7)],
+                     .to = types[test_random_below(&r, 7)],
+                     .target = targets[test_random_below(&r, 4)],
+                     .step = steps[test_random_below(&r, 9)],
+                     .divisor = 2 + (uint32_t)test_random_below(&r, 7),
+                     .vec = 2u << test_random_below(&r, 5),
+                     .unroll = 1u << test_random_below(&r, 3),
+                     .first = (uint32_t)test_random_below(&r, 3) * 4,
+                     .count = 1 + (uint32_t)test_random_below(&r, 150),
+                     .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2) };
+        if (test_random_chance(&r, 30))
+            s.first += (uint32_t)test_random_below(&r, 4);
+        if (test_random_chance(&r, 60))
+            s.to = s.type;
+        check_sample(&s, &r);
+    }
+}
+END_TEST
+
+/* --- places out of a table ---------------------------------------------------------------------------------------- */
+
+/* Elements of the last row but one at places that are loaded, in one vector and what is left of another one. */
+static void check_table(const char *type, const char *places, const char *target, uint32_t vec, uint32_t level,
+                        test_random *r)
+{
+    char text[1000], what[100];
+    ir_func f;
+    opjit_error error = { .status = OPJIT_OK };
+    const bool is_signed = places[0] == 'i';
+    const uint32_t end = vec + vec / 2 + 1;
+    const int length =
+        snprintf(text, sizeof text,
+                 "kernel @table after schedule {\n    in %%0: %s[3,97]\n    in %%1: %s[%u]\n    out %%2: %s[3,%u]\n"
+                 "    stage @0 for %%p in 0..2 {\n        for %%j in 0..%u vec %u tail mask {\n"
+                 "            store %%2[%%p,%%j], load %%0[%%p,%s(index(load %%1[%%j]), %s96)]\n"
+                 "        }\n    }\n}\n",
+                 type, places, end, type, end, end, vec, is_signed ? "clamp" : "imin", is_signed ? "0, " : "");
+    snprintf(what, sizeof what, "%s at %s, vec %u, %s, level %u", type, places, vec, target, level);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+    harness_kernel k = harness_compile(&f, target, level);
+    for (uint32_t i = 0; i < 2 && runs(target); i++) {
+        const harness_run run = { .end = 2, .any_nan = true, .at_end = i != 0, .what = what };
+        harness_check(&f, &k, &run, r);
+    }
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+
+START_TEST(tables)
+{
+    static const char *const places[] = { "u8", "i16", "u32", "i32", "u64" };
+    test_random r;
+    test_random_init(&r, 2, 1, (uint64_t)_i);
+    for (uint32_t n = 0; n < 5; n++)
+        for (uint32_t vec = 8; vec <= 16; vec *= 2)
+            for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++)
+                check_table(types[_i % 7], places[n], targets[2 + _i / 7], vec, level, &r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cg.stride");
+    TCase *tcase = tcase_create("strides");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, strides, 0, 24);
+    tcase_add_loop_test(tcase, tables, 0, 14);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
