@@ -135,6 +135,8 @@ static bool push(bounds *b, ir_ref x, ir_ref y, int64_t least)
     if (i == k->count) {
         const ir_ref expr = difference(b, x, y, divided ? &sum : NULL);
         *g = (guard){ .expr = expr, .var = variable_of(f, expr), .divisor = divisor_of(f, &sum), .sum = sum };
+        if (divided && g->var == 0)
+            g->var = sum.atoms[0];
         k->count++;
     }
     g->least = least;

@@ -8,7 +8,7 @@
 enum { GUARDS = 24 };
 
 /* A fact that holds where the position is evaluated: expr is at least `least`.  sum: expr, lets are what they stand
- * for; var: a variable in it; divisor: that of a quotient in it, 1: none. */
+ * for; var: a variable in it, or another term; divisor: that of a quotient in it, 1: none. */
 typedef struct guard {
     ir_ref expr, var;
     int64_t least, divisor;
