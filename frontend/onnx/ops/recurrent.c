@@ -16,30 +16,40 @@ typedef struct activation {
 static const struct {
     const char *name;
     DML_OPERATOR_TYPE type;
+    uint32_t numbers;  /* how many of alpha and beta it takes */
     float alpha, beta; /* defaults */
 } activations[] = {
-    { "Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID, 0, 0 },
-    { "Tanh", DML_OPERATOR_ACTIVATION_TANH, 0, 0 },
-    { "Relu", DML_OPERATOR_ACTIVATION_RELU, 0, 0 },
-    { "Affine", DML_OPERATOR_ACTIVATION_LINEAR, 1, 0 },
-    { "LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU, 0.01f, 0 },
-    { "ThresholdedRelu", DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1, 0 },
-    { "ScaledTanh", DML_OPERATOR_ACTIVATION_SCALED_TANH, 1, 1 },
-    { "HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 0.2f, 0.5f },
-    { "Elu", DML_OPERATOR_ACTIVATION_ELU, 1, 0 },
-    { "Softsign", DML_OPERATOR_ACTIVATION_SOFTSIGN, 0, 0 },
-    { "Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 1, 0 },
+    { "Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID, 0, 0, 0 },
+    { "Tanh", DML_OPERATOR_ACTIVATION_TANH, 0, 0, 0 },
+    { "Relu", DML_OPERATOR_ACTIVATION_RELU, 0, 0, 0 },
+    { "Affine", DML_OPERATOR_ACTIVATION_LINEAR, 2, 1, 0 },
+    { "LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU, 1, 0.01f, 0 },
+    { "ThresholdedRelu", DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1, 1, 0 },
+    { "ScaledTanh", DML_OPERATOR_ACTIVATION_SCALED_TANH, 2, 1, 1 },
+    { "HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 2, 0.2f, 0.5f },
+    { "Elu", DML_OPERATOR_ACTIVATION_ELU, 1, 1, 0 },
+    { "Softsign", DML_OPERATOR_ACTIVATION_SOFTSIGN, 0, 0, 0 },
+    { "Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 0, 1, 0 },
 };
 
-/* Number i of the attribute's, if there is one. */
-static float number_of(const onnx_attribute *a, uint32_t i, float otherwise)
+/* The next of the attribute's numbers, if there is one: each function takes as many as it has. */
+static float next_number(const onnx_attribute *a, uint32_t *taken, float otherwise)
 {
-    return a != NULL && a->floats != NULL && i < a->count ? a->floats[i] : otherwise;
+    return a != NULL && a->floats != NULL && *taken < a->count ? a->floats[(*taken)++] : otherwise;
 }
 
-/* Activation i of the node; defaults: those of one direction. */
+/* Whether a function has this name; ONNX Runtime takes small letters, too. */
+static bool is_named(wire_bytes given, const char *name)
+{
+    bool same = given.size == strlen(name);
+    for (size_t k = 0; same && k < given.size; k++)
+        same = (given.data[k] | 0x20) == (name[k] | 0x20);
+    return same;
+}
+
+/* Activation i of the node, after those before it took some of alphas and betas; defaults: those of one direction. */
 static opjit_status read_activation(onnx_import *m, const onnx_call *c, uint32_t i, const char *const *defaults,
-                                    uint32_t each, activation *out)
+                                    uint32_t each, uint32_t taken[2], activation *out)
 {
     const onnx_attribute *const names = opjit_onnx_attribute(m, c, "activations");
     const onnx_attribute *const alpha = opjit_onnx_attribute(m, c, "activation_alpha");
@@ -47,11 +57,12 @@ static opjit_status read_activation(onnx_import *m, const onnx_call *c, uint32_t
     const wire_bytes otherwise = { (const uint8_t *)defaults[i % each], strlen(defaults[i % each]) };
     const wire_bytes name = names != NULL && names->strings != NULL && i < names->count ? names->strings[i] : otherwise;
     for (uint32_t k = 0; k < sizeof activations / sizeof *activations; k++) {
-        if (!wire_is(name, activations[k].name))
+        if (!is_named(name, activations[k].name))
             continue;
-        out->fields.two = (DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC){ NULL, NULL,
-                                                                      number_of(alpha, i, activations[k].alpha),
-                                                                      number_of(beta, i, activations[k].beta) };
+        out->fields.two = (DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC){
+            .Alpha = next_number(activations[k].numbers > 0 ? alpha : NULL, &taken[0], activations[k].alpha),
+            .Beta = next_number(activations[k].numbers > 1 ? beta : NULL, &taken[1], activations[k].beta)
+        };
         out->desc = (DML_OPERATOR_DESC){ activations[k].type, &out->fields };
         return OPJIT_OK;
     }
@@ -86,8 +97,9 @@ static opjit_status read_recurrent(onnx_import *m, const onnx_call *c, const cha
     r->batch = x->dims[!r->by_batch];
     r->hidden = w->dims[2];
     r->activation_count = each * r->directions;
+    uint32_t taken[2] = { 0 };
     for (uint32_t i = 0; i < r->activation_count; i++) {
-        TRY(read_activation(m, c, i, defaults, each, &r->activation[i]));
+        TRY(read_activation(m, c, i, defaults, each, taken, &r->activation[i]));
         r->descs[i] = r->activation[i].desc;
     }
     return OPJIT_OK;

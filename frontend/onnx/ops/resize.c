@@ -17,7 +17,13 @@ typedef enum place_rule {
     HALF_PIXEL_FOR_NEAREST,
     CROP_AND_RESIZE
 } place_rule;
-typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL } rounding;
+typedef enum rounding {
+    PREFER_FLOOR,
+    PREFER_CEIL,
+    ROUND_FLOOR,
+    ROUND_CEIL,
+    ROUND_BY_SCALE /* up where the size shrinks, else down: before opset 11, as ONNX Runtime does it */
+} rounding;
 typedef enum resize_mode { NEAREST, LINEAR, CUBIC } resize_mode;
 
 typedef struct resize {
@@ -91,7 +97,8 @@ static void weigh(const resize *r, uint32_t axis, uint64_t in, uint64_t i, uint3
     const int64_t last = (int64_t)in - 1;
     double sum = 0;
     if (r->mode == NEAREST) {
-        at[0] = (int64_t)rounded(r->nearest, x);
+        const rounding by_scale = r->scales[axis] < 1 ? ROUND_CEIL : ROUND_FLOOR;
+        at[0] = (int64_t)rounded(r->nearest == ROUND_BY_SCALE ? by_scale : r->nearest, x);
         weight[0] = 1;
     }
     for (uint32_t t = 0; t < taps && r->mode != NEAREST; t++) {
@@ -258,10 +265,10 @@ static opjit_status read_choices(onnx_import *m, onnx_call *c, resize *r)
     uint32_t mode = 0, rule = 0, nearest = 0;
     TRY(choose(m, c, "mode", "nearest", modes, 4, &mode));
     TRY(choose(m, c, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel", rules, 7, &rule));
-    TRY(choose(m, c, "nearest_mode", old ? "floor" : "round_prefer_floor", roundings, 4, &nearest));
+    TRY(choose(m, c, "nearest_mode", "round_prefer_floor", roundings, 4, &nearest));
     r->mode = mode == 3 ? LINEAR : (resize_mode)mode;
     r->rule = (place_rule)rule;
-    r->nearest = (rounding)nearest;
+    r->nearest = old ? ROUND_BY_SCALE : (rounding)nearest;
     r->antialias = opjit_onnx_int(m, c, "antialias", 0) != 0;
     r->exclude_outside = opjit_onnx_int(m, c, "exclude_outside", 0) != 0;
     r->cubic = (double)opjit_onnx_float(m, c, "cubic_coeff_a", -0.75f);
@@ -326,6 +333,8 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
             TRY(opjit_onnx_axis(m, c, of_axes->ints[i], x->rank, &axis));
         r->scales[axis] = common;
         r->sizes[axis] = (uint64_t)floor(common * (double)x->dims[axis] + 0.5);
+        if (r->sizes[axis] == 0)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u: 0 by the scale %g", axis, common);
     }
     return OPJIT_OK;
 }

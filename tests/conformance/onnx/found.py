@@ -45,6 +45,10 @@ def found(case, node, random):
     for mode in ("nearest", "linear"):
         case(f"Resize of 5 by 2.6 {mode}", [node("Resize", ["x", "", "s"], mode=mode)], {"x": floats(1, 1, 5, 4)},
              {"s": np.float32([1, 1, 2.6, 1.5])})
+    # Before opset 11 the element behind a place between two, where the image shrinks.
+    for scales in ((1, .6), (1, .34), (.3, 2.6)):
+        case(f"Resize 10 by {scales}", [node("Resize", ["x", "s"], mode="nearest")], {"x": floats(5, 7)},
+             {"s": np.float32(scales)}, opset=10, off=0)
     case("ConvTranspose that leaves gaps", [node("ConvTranspose", ["x", "w"], auto_pad="SAME_UPPER", strides=[3, 2])],
          {"x": floats(1, 2, 6, 4)}, {"w": floats(2, 3, 2, 3)})
     # Queries that see no key, by the mask alone or with the causal one: rows of zeros.
@@ -59,6 +63,7 @@ def found(case, node, random):
                      [node("Attention", ["q", "k", "v", "m"], **attributes)],
                      {"q": floats(2, 3, 5, 8), "k": floats(2, 3, 7, 8), "v": floats(2, 3, 7, 4), "m": mask}, opset=23)
     seen(case, node, random, floats)
+    activated(case, node, floats)
     for half in ("half_pixel", "output_half_pixel"):
         for grid, rows, columns in ((1, 2, 3), (2, 3, 2), (3, 1, 4)):
             case(f"RoiAlign max {half} {grid}",
@@ -99,3 +104,17 @@ def seen(case, node, random, floats):
                 return _compute_attention(q, k, v, **{more[n][0]: a for n, a in zip(names, rest)}, **said)[result]
             case(f"Attention {names} {said}", [node("Attention", places, [""] * result + ["y"], **said)],
                  {**sized, **{n: more[n][1] for n in names}}, opset=25, want=want)
+
+
+def activated(case, node, floats):
+    """Numbers of activation functions go to those that take some, in their order."""
+    for op, gates, names, count in (("RNN", 1, ["Softplus"], 1), ("GRU", 3, ["Sigmoid", "LeakyRelu"], 1),
+                                    ("GRU", 3, ["tanh", "hardsigmoid"], 1), ("LSTM", 4, ["Tanh", "Elu", "Affine"], 2),
+                                    ("LSTM", 4, ["Softplus", "ScaledTanh", "ThresholdedRelu"], 2)):
+        for ways in (1, 2):
+            case(f"{op} of {names}, {ways}",
+                 [node(op, ["x", "w", "r"], hidden_size=3, activations=names * ways,
+                       direction=("forward", "bidirectional")[ways - 1],
+                       activation_alpha=[.3 + .1 * i for i in range(count * ways)],
+                       activation_beta=[.6 + .1 * i for i in range(count * ways)])],
+                 {"x": floats(3, 2, 4)}, {"w": floats(ways, gates * 3, 4), "r": floats(ways, gates * 3, 3)}, off=1e-4)
