@@ -277,7 +277,11 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
         TRY(opjit_onnx_call_row(m, c, &node, &back, (onnx_value **)(uintptr_t)parts, 3, &values[i]));
         inputs[i] = &values[i];
     }
-    TRY(opjit_onnx_call_row(m, c, &node, row, inputs, count, &values[count]));
+    const int64_t opset = m->opset;
+    m->opset = wire_is(node.op, "Softmax") ? opjit_onnx_int(m, c, "opset", opset) : opset; /* whose Softmax it is */
+    const opjit_status status = opjit_onnx_call_row(m, c, &node, row, inputs, count, &values[count]);
+    m->opset = opset;
+    TRY(status);
     onnx_value *const result[3] = { &values[count], onnx_input(c, first == 0 ? 3 * count : 0),
                                     onnx_input(c, first == 0 ? 3 * count + 1 : 1) };
     if (result[1] == NULL)

@@ -57,6 +57,10 @@ def quantized():
                            ("QLinearGlobalAveragePool", {}),
                            ("QLinearAveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})):
         case(op, [node(op, unary, domain="com.microsoft", **attributes)], {"a": a}, one, off=1)
+    for opset in (11, 13):  # whose Softmax it is
+        case(f"QLinearSoftmax {opset}",
+             [node("QLinearSoftmax", ["a", "as", "az", "ys", "yz"], domain="com.microsoft", axis=1, opset=opset)],
+             {"a": a}, {**one, "ys": scalar(1 / 256), "yz": scalar(0, "u1")}, off=1)
 
 
 def packed():
