@@ -163,6 +163,7 @@ static void add_copy(row_lanes *s, ir_ref load, ir_ref k)
     c->row = make_loop(s, &of_k, s->first, end, &of_row);
     const ir_ref number = ir_make2(f, IR_ISUB, IR_INDEX, c->row, s->first);
     c->load = load_by(s, c, load, k);
+    s->refused = !opjit_ir_in_bounds(f, c->load); /* what a condition guards is read where it does not hold, too */
     opjit_ir_block_add(f, &of_row, opjit_ir_store(f, c->scratch, c->load, (ir_ref[]){ c->k, number }));
 }
 
@@ -178,8 +179,8 @@ static bool is_choice(const row_lanes *s, ir_ref r, ir_ref row)
     return varies;
 }
 
-/* Replaces loads of what lies along rows by loads of copies of it.  Refused are what is apart in another way, and
- * choices by the row, which cut loops along rows best. */
+/* Replaces loads of what lies along rows by loads of copies of it.  Refused are what is apart in another way, loads
+ * that a condition keeps inside of their tensor, and choices by the row, which cut loops along rows best. */
 static ir_ref read_copies(row_lanes *s, ir_ref value, ir_ref row, ir_ref k)
 {
     ir_func *f = s->f;
