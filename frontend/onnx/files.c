@@ -27,7 +27,7 @@ opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *erro
 {
     struct stat about;
     *out = (wire_bytes){ NULL, 0 };
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (file < 0)
         return no_file(path, error);
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {

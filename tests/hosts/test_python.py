@@ -327,6 +327,15 @@ class Operators(unittest.TestCase):
             bool(opjit.Graph().input((2,)) > 1)
         with self.assertRaisesRegex(TypeError, "no elements before"):
             np.asarray(opjit.Graph().input((2,)))
+        for shape in ((0, 6), (-1, -1), (-2, 3)):
+            with self.assertRaisesRegex(ValueError, r"reshape: \(.*\), sizes must be at least 1, and one .* -1"):
+                opjit.Graph().input((2, 3)).reshape(shape)
+        for threads in (-1, 257):
+            with self.assertRaisesRegex(ValueError, f"threads: {threads}, must be 0 to 256"):
+                opjit.compile(opjit.Graph().input((2,)) + 1, threads=threads)
+        for what in (None, opjit.Graph()):
+            with self.assertRaisesRegex(TypeError, "tensors, a model or a function are compiled, <class '.*'> given"):
+                opjit.compile(what)
 
 
 class DLPack:
@@ -748,6 +757,10 @@ class Models(unittest.TestCase):
         g = opjit.Graph()
         with self.assertRaisesRegex(TypeError, "are for models"):
             opjit.compile(g.input((1,)) + 1, dims={"n": 1})
+        with tempfile.TemporaryDirectory() as folder:  # a pipe is not waited for
+            os.mkfifo(f"{folder}/pipe.onnx")
+            with self.assertRaisesRegex(opjit.Error, "pipe.onnx: no regular file"):
+                opjit.compile(f"{folder}/pipe.onnx")
 
     def test_weights_outlive_the_name(self):
         """A kernel keeps what its model borrows."""
@@ -818,6 +831,13 @@ class Package(unittest.TestCase):
                 "import numpy; k(numpy.ones(2, 'f')); opjit.keep = k; import sys; sys.keep = (g, x, k)")
         done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_no_cache_folder(self):
+        """An empty OPJIT_CACHE_DIR names none."""
+        code = "import opjit; print(opjit.compile(opjit.ones((2,)))())"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              env={**os.environ, "OPJIT_CACHE_DIR": ""})
+        self.assertEqual((done.stdout, done.stderr), ("[1. 1.]\n", ""))
 
     def test_buffers_without_strides(self):
         """Those of ctypes are packed, and don't say so."""

@@ -49,7 +49,8 @@ opjit_context *host_context(host_state *state)
     if (state->context != NULL)
         return state->context;
     options.flags = OPJIT_CONTEXT_ALLOW_INTERPRETER;
-    options.cache_dir = getenv("OPJIT_CACHE_DIR");
+    const char *const folder = getenv("OPJIT_CACHE_DIR");
+    options.cache_dir = folder != NULL && folder[0] != '\0' ? folder : NULL;
     if (opjit_context_create(&options, &state->context, &error) != OPJIT_OK)
         host_raise(state, &error);
     return state->context;

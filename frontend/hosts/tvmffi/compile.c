@@ -17,7 +17,8 @@ static opjit_status find_context(opjit_context **out, opjit_error *error)
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_status status = OPJIT_OK;
     options.flags = OPJIT_CONTEXT_ALLOW_INTERPRETER;
-    options.cache_dir = getenv("OPJIT_CACHE_DIR");
+    const char *const folder = getenv("OPJIT_CACHE_DIR");
+    options.cache_dir = folder != NULL && folder[0] != '\0' ? folder : NULL;
     (void)pthread_mutex_lock(&lock);
     if (context == NULL)
         status = opjit_context_create(&options, &context, error);

@@ -37,6 +37,10 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
     values={"n": array} for inputs that are constants.
     dims={"n": (1, 4096, 512)}: one kernel for all sizes from 1 to 4096, 512 being a typical one, of a model or of a
     function that takes sizes by name and gives tensors."""
+    if not 0 <= threads <= 256:
+        raise ValueError(f"threads: {threads}, must be 0 to 256")
+    if what is None or isinstance(what, Graph):
+        raise TypeError(f"tensors, a model or a function are compiled, {type(what)} given")
     dims = {f"{name}={size}" if isinstance(size, str) else name: 0 if isinstance(size, str) else size
             for name, size in (dims or {}).items()}
     ranges = {name: _range(name, size) for name, size in dims.items() if not isinstance(size, int)}

@@ -302,7 +302,9 @@ class Tensor:
 
     def reshape(self, *shape):
         """The elements in row-major order by other sizes; one of them may be -1: what is left."""
-        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        shape = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        if any(n < 1 and n != -1 for n in shape) or shape.count(-1) > 1:
+            raise ValueError(f"reshape: {shape}, sizes must be at least 1, and one of them may be -1")
         return Tensor(self._graph, self._graph._core.reshape(self._handle, [0 if n == -1 else n for n in shape]))
 
     def transpose(self, *axes):
