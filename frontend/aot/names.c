@@ -53,8 +53,8 @@ static bool is_free(const fe_shipped *k, const name_set *used, const char *name)
     return opjit_rt_name_set_find(used, name, strlen(name)) == NAME_SET_NONE;
 }
 
-/* Names of the prototype's arguments, one after the other: first those that the graph gives, then numbers for others, so
- * that no number is another one's name. */
+/* Names of the prototype's arguments, one after the other: first those that the graph gives, then numbers for others,
+ * so that no number is another one's name. */
 typedef struct argument_names {
     rt_arena *arena;
     fe_shipped *k;
