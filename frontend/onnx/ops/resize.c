@@ -332,8 +332,7 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
         if (of_axes != NULL && of_axes->ints != NULL)
             TRY(opjit_onnx_axis(m, c, of_axes->ints[i], x->rank, &axis));
         r->scales[axis] = common;
-        r->sizes[axis] = (uint64_t)floor(common * (double)x->dims[axis] + 0.5);
-        if (r->sizes[axis] == 0)
+        if ((r->sizes[axis] = (uint64_t)floor(common * (double)x->dims[axis] + 0.5)) == 0)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "size %u: 0 by the scale %g", axis, common);
     }
     return OPJIT_OK;
