@@ -136,6 +136,10 @@ void opjit_ir_block_move(ir_func *f, block *from, block *to);       /* all of `f
 /* A read of a let of expr in the list, appended if there is none; constants, variables and reads of lets need none and
  * are returned as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+static inline bool ir_needs_let(ir_op op)
+{
+    return op != IR_CONST && op != IR_VAR && op != IR_PARAM && op != IR_GET;
+}
 /* Operations that take much longer than a sum. */
 static inline bool ir_is_dear(ir_op op)
 {

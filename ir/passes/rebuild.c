@@ -292,8 +292,7 @@ void opjit_ir_block_move(ir_func *f, block *from, block *to)
 
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr)
 {
-    const ir_op op = (ir_op)ir_at(f, expr)->op;
-    if (op == IR_CONST || op == IR_VAR || op == IR_PARAM || op == IR_GET)
+    if (!ir_needs_let((ir_op)ir_at(f, expr)->op))
         return expr;
     for (ir_ref s = list->first; s != 0; s = ir_at(f, s)->next)
         if (ir_at(f, s)->op == IR_LET && opjit_ir_same(f, ir_operand(f, s, 0), expr))

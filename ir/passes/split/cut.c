@@ -335,7 +335,8 @@ void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
 {
     ir_func *f = stage->f;
     ir_ref next;
-    block cut_list = { .parent = parent }, list = { .parent = parent }, loops = { 0 };
+    block cut_list = { .parent = parent }, loops = { 0 };
+    hoisted out = { .list = { .parent = parent } };
     for (ir_ref s = ir_at(f, parent)->body; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR)
@@ -350,12 +351,12 @@ void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
             stage->held = held || ir_at(f, s)->hold;
             opjit_ir_cut_block(stage, s); /* as deep as loops nest: rule V16 */
             stage->held = held;
-            opjit_ir_hoist(f, &list, s);
+            opjit_ir_hoist(f, &out, s);
             opjit_ir_block_add(f, &loops, s);
             continue;
         }
-        opjit_ir_block_move(f, &loops, &list);
-        opjit_ir_block_add(f, &list, s);
+        opjit_ir_block_move(f, &loops, &out.list);
+        opjit_ir_block_add(f, &out.list, s);
     }
-    opjit_ir_block_move(f, &loops, &list);
+    opjit_ir_block_move(f, &loops, &out.list);
 }

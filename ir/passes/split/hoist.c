@@ -162,9 +162,58 @@ static bool find_places(ir_func *f, loop_body *b, ir_ref loop, fixed_body *x)
     return !f->failed;
 }
 
+/* --- lets out of the loop ----------------------------------------------------------------------------------------- */
+
+/* Equal for expressions that opjit_ir_same calls equal. */
+static uint64_t hash_of(ir_func *f, ir_table *hash, ir_ref expr)
+{
+    const ir_node n = *ir_at(f, expr);
+    const bool itself = n.op == IR_VAR || !ir_is_pure(f, expr);
+    uint32_t found = opjit_ir_table_get(hash, expr);
+    if (found == 0) {
+        uint64_t made = opjit_ir_hash(n.op * 64u + n.type, itself ? expr : n.imm);
+        made = opjit_ir_hash(made, (uint64_t)n.ref << 8 | n.count);
+        for (uint32_t i = 0; i < n.count && !itself; i++)
+            made = opjit_ir_hash(made, hash_of(f, hash, ir_operand(f, expr, i))); /* as deep as opjit_ir_same */
+        found = (uint32_t)made | 1;
+        opjit_ir_table_set(f, hash, expr, found);
+    }
+    return found;
+}
+
+/* The let of this value; 0: there is none, and *key is free for it. */
+static ir_ref let_of(ir_func *f, hoisted *out, ir_ref value, uint64_t *key)
+{
+    ir_ref let;
+    *key = hash_of(f, &out->hash, value);
+    for (; (let = opjit_ir_table_get(&out->lets, *key)) != 0; ++*key)
+        if (opjit_ir_same(f, ir_operand(f, let, 0), value))
+            return let;
+    return 0;
+}
+
+/* As opjit_ir_block_let, but for long lists. */
+static ir_ref let(ir_func *f, hoisted *out, ir_ref value)
+{
+    uint64_t key;
+    while (out->last != out->list.tail) {
+        out->last = out->last == 0 ? out->list.first : ir_at(f, out->last)->next;
+        if (ir_at(f, out->last)->op == IR_LET && let_of(f, out, ir_operand(f, out->last, 0), &key) == 0)
+            opjit_ir_table_set(f, &out->lets, key, out->last);
+    }
+    if (!ir_needs_let((ir_op)ir_at(f, value)->op))
+        return value;
+    const ir_ref old = let_of(f, out, value, &key);
+    if (old != 0)
+        return opjit_ir_get(f, old);
+    const ir_ref made = opjit_ir_let(f, value);
+    opjit_ir_block_add(f, &out->list, made);
+    return opjit_ir_get(f, made);
+}
+
 /* Moves the values of lets that are the same in every iteration, because others that move read them; *map: from the
  * values. */
-static void move_lets(ir_func *f, block *out, const loop_body *b, fixed_body *x, ir_map *map)
+static void move_lets(ir_func *f, hoisted *out, const loop_body *b, fixed_body *x, ir_map *map)
 {
     for (uint32_t k = 0; k < b->seen.count && !f->failed; k++) {
         const ir_ref r = b->seen.nodes[k];
@@ -175,7 +224,7 @@ static void move_lets(ir_func *f, block *out, const loop_body *b, fixed_body *x,
             continue;
         if (n.op == IR_LET) {
             const ir_ref value = ir_operand(f, r, 0);
-            const ir_ref to = opjit_ir_block_let(f, out, opjit_ir_remake(f, &x->moved, value));
+            const ir_ref to = let(f, out, opjit_ir_remake(f, &x->moved, value));
             ir_map_set(f, &x->moved, r, to);
             if (ir_at(f, value)->count > 0)
                 ir_map_set(f, map, value, to);
@@ -201,7 +250,7 @@ static void read_moved(ir_func *f, const loop_body *b, ir_map *map)
 }
 
 /* These values load nothing but what may be loaded anywhere, so they may be computed where the loop would not. */
-void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
+void opjit_ir_hoist(ir_func *f, hoisted *out, ir_ref loop)
 {
     ir_map map = { 0 };
     fixed_body x = { 0 };
@@ -224,8 +273,7 @@ void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
                 ir_at(f, part)->op == IR_PAIR)
                 continue;
             if (ir_map_get(&map, part) == 0)
-                ir_map_set(f, &map, part,
-                           opjit_ir_block_let(f, out, is_place ? opjit_ir_remake(f, &x.moved, part) : part));
+                ir_map_set(f, &map, part, let(f, out, is_place ? opjit_ir_remake(f, &x.moved, part) : part));
             any = true;
         }
     }

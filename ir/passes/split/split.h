@@ -22,8 +22,15 @@ static inline bool is_variant(const loop_body *b, ir_ref r)
 
 /* hoist.c: false: no memory. */
 bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out);
+
+/* A list and the lets in it by hashes of their values, in scratch memory. */
+typedef struct hoisted {
+    block list;
+    ir_ref last;         /* the statement up to which lets holds them; 0: none yet */
+    ir_table lets, hash; /* a let by its value's hash, or the next free number; hashes of expressions */
+} hoisted;
 /* Appends lets for the values and conditions that are the same in every iteration of `loop` to out, before the loop. */
-void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop);
+void opjit_ir_hoist(ir_func *f, hoisted *out, ir_ref loop);
 
 /* Elements lo to hi of a row of scratch, which `loop` makes one constant. */
 typedef struct known {
