@@ -35,6 +35,7 @@ typedef struct need {
     uint32_t height;
     uint64_t reads; /* of names that nodes make, by the nodes that are needed */
     bool ordering;
+    uint32_t *levels, level; /* of nodes, and the greatest of those that make what a node reads; NULL: not yet */
 } need;
 
 static void mark(need *w, wire_bytes name, bool elements)
@@ -42,6 +43,10 @@ static void mark(need *w, wire_bytes name, bool elements)
     name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(w->makers, name);
     if (maker == NULL)
         return;
+    if (w->levels != NULL) {
+        w->level = w->levels[maker->node] > w->level ? w->levels[maker->node] : w->level;
+        return;
+    }
     if (!w->ordering) {
         maker->readers++;
         maker->uses.count += elements;
@@ -137,6 +142,36 @@ static opjit_status order_needed(onnx_import *m, need *w, const onnx_node *nodes
     return OPJIT_OK;
 }
 
+/* Whether elements of an input decide how many the node gives, so that a part of the model ends there (compute.c). */
+static bool ends_part(const onnx_node *n)
+{
+    return wire_is(n->op, "NonZero") || wire_is(n->op, "NonMaxSuppression") || wire_is(n->op, "Compress") ||
+           wire_is(n->op, "Unique");
+}
+
+/* Of nodes that don't wait for each other, those behind fewer ends of parts come first: what a hundred classes of a
+ * detector need is then made by one part, not by one for each of them. */
+static opjit_status order_parts(onnx_import *m, need *w, const onnx_node *nodes, uint32_t count, uint32_t *order,
+                                uint32_t ordered)
+{
+    uint32_t *const first = ARENA_ARRAY(m->arena, uint32_t, (size_t)ordered + 2); /* by level: of its nodes */
+    const uint32_t *const before = opjit_rt_arena_copy(m->arena, order, ordered, sizeof *order);
+    w->levels = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
+    if (first == NULL || before == NULL || w->levels == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t i = 0; i < ordered; i++) {
+        w->level = 0;
+        mark_inputs(w, &nodes[order[i]]);
+        w->levels[order[i]] = w->level + ends_part(&nodes[order[i]]);
+        first[w->levels[order[i]] + 1]++;
+    }
+    for (uint32_t i = 0; i < ordered; i++)
+        first[i + 1] += first[i];
+    for (uint32_t i = 0; i < ordered; i++)
+        order[first[w->levels[before[i]]]++] = before[i];
+    return OPJIT_OK;
+}
+
 static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                                 uint32_t wanted_count, uint32_t **out, uint32_t *out_count)
 {
@@ -166,7 +201,8 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
     while (w.height > 0)
         mark_inputs(&w, &nodes[w.stack[--w.height]]);
     m->makers = w.makers;
-    return order_needed(m, &w, nodes, count, *out, out_count);
+    TRY(order_needed(m, &w, nodes, count, *out, out_count));
+    return m->computing == NULL ? OPJIT_OK : order_parts(m, &w, nodes, count, *out, *out_count);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */

@@ -230,6 +230,49 @@ START_TEST(carried_to_the_next_part)
 }
 END_TEST
 
+/* Two values that don't wait for each other end one part: one kernel makes what both are counted in. */
+START_TEST(one_part_for_two_values)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Relu", "x", NULL, "a"));
+    put_message(&g, 1, node("NonZero", "a", NULL, "y"));
+    put_message(&g, 1, node("Exp", "x", NULL, "e"));
+    put_message(&g, 1, node("Floor", "e", NULL, "b"));
+    put_message(&g, 1, node("NonZero", "b", NULL, "z"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", INT64, "a b"));
+    put_message(&g, 12, port("z", INT64, "a c"));
+    rt_bytes file = model_of(g);
+    const float x[6] = { 0, 3, 0, 0, -1, 2 };
+    const opjit_model_input given = {
+        "x", NULL, x, sizeof x, 0, DML_TENSOR_DATA_TYPE_FLOAT32, OPJIT_MODEL_INPUT_OF_CALL, 0
+    };
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_cache_stats before = OPJIT_CACHE_STATS_INIT, after = OPJIT_CACHE_STATS_INIT;
+    opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_model *model;
+    opjit_error error;
+
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    options.computing = &compile;
+    options.inputs = &given;
+    options.input_count = 1;
+    ck_assert_int_eq(opjit_cache_get_stats(context, &before, &error), OPJIT_OK);
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_int_eq(opjit_cache_get_stats(context, &after, &error), OPJIT_OK);
+    ck_assert_uint_eq(after.compiles, before.compiles + 1);
+    ck_assert_uint_eq(opjit_model_computed_count(model), 2);
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_uint_eq(p.sizes[1], 2);
+    ck_assert_int_eq(opjit_model_get_output(model, 1, &p, &error), OPJIT_OK);
+    ck_assert_uint_eq(p.sizes[1], 5);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 /* A FLOAT attribute: a number, or (reference not NULL) that of the function's attribute of that name. */
 static rt_bytes float_attribute(const char *name, float value, const char *reference)
 {
@@ -805,6 +848,7 @@ static Suite *suite(void)
     tcase_add_test(t, value_of_an_input);
     tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, carried_to_the_next_part);
+    tcase_add_test(t, one_part_for_two_values);
     tcase_add_test(t, attributes_through_functions);
     tcase_add_loop_test(t, weights_anywhere, 0, 8);
     tcase_add_test(t, weights_of_many_names);
