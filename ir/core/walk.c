@@ -63,34 +63,42 @@ uint32_t opjit_ir_walk_begin(ir_func *f)
     return ++w->now;
 }
 
-void opjit_ir_walk_push(ir_func *f, ir_ref node)
+static bool grow_stack(ir_func *f)
+{
+    ir_walks *w = &f->walks;
+    const uint32_t capacity = w->capacity == 0 ? 256 : 2 * w->capacity;
+    ir_ref *more = opjit_rt_allocate(f->allocator, capacity * sizeof *more, _Alignof(ir_ref));
+
+    if (more == NULL) {
+        f->failed = true;
+        return false;
+    }
+    if (w->depth > 0)
+        memcpy(more, w->stack, w->depth * sizeof *more);
+    opjit_rt_release(f->allocator, w->stack, w->capacity * sizeof *more);
+    w->stack = more;
+    w->capacity = capacity;
+    return true;
+}
+
+static inline void push(ir_func *f, ir_ref node)
 {
     ir_walks *w = &f->walks;
 
-    if (w->depth == w->capacity) {
-        const uint32_t capacity = w->capacity == 0 ? 256 : 2 * w->capacity;
-        ir_ref *more = opjit_rt_allocate(f->allocator, capacity * sizeof *more, _Alignof(ir_ref));
-        if (more == NULL) {
-            f->failed = true;
-            return;
-        }
-        if (w->depth > 0)
-            memcpy(more, w->stack, w->depth * sizeof *more);
-        opjit_rt_release(f->allocator, w->stack, w->capacity * sizeof *more);
-        w->stack = more;
-        w->capacity = capacity;
-    }
-    w->stack[w->depth++] = node;
+    if (w->depth < w->capacity || grow_stack(f))
+        w->stack[w->depth++] = node;
 }
+
+void opjit_ir_walk_push(ir_func *f, ir_ref node) { push(f, node); }
 
 /* --- reach -------------------------------------------------------------------------------------------------------- */
 
-static void visit(ir_func *f, uint32_t now, ir_ref node)
+static inline void visit(ir_func *f, uint32_t now, ir_ref node)
 {
     if (node == 0 || f->walks.stamp[node] == now)
         return;
     f->walks.stamp[node] = now;
-    opjit_ir_walk_push(f, node);
+    push(f, node);
 }
 
 /* Visits everything below the nodes from place `next` of the stack on, and pushes it after them. */
@@ -99,8 +107,9 @@ static void visit_below(ir_func *f, uint32_t now, uint32_t next)
     for (; next < f->walks.depth && !f->failed; next++) {
         const ir_ref r = f->walks.stack[next];
         const ir_node *n = ir_at(f, r);
-        for (uint32_t i = 0; i < n->count; i++)
-            visit(f, now, ir_operand(f, r, i));
+        const ir_ref *const operands = f->operands + n->first;
+        for (uint32_t i = 0, count = n->count; i < count; i++)
+            visit(f, now, operands[i]);
         if (n->op == IR_FOR || n->op == IR_STAGE)
             visit(f, now, n->ref);
         for (ir_ref s = n->body; s != 0; s = ir_at(f, s)->next)
@@ -138,23 +147,27 @@ static ir_reach take(ir_func *f, uint32_t now, uint32_t base)
 {
     enum { SPARSE = 4 }; /* nodes between two of them: so many are looked at as quickly as one is sorted */
     const uint32_t count = f->walks.depth - base;
+    const ir_ref *const found = f->walks.stack + base;
     ir_ref lo = UINT32_MAX, hi = 0;
-    ir_ref *nodes = f->failed ? NULL : opjit_rt_arena_allocate(&f->scratch, 2 * (size_t)count, sizeof *nodes);
 
+    for (uint32_t i = 0; i < count; i++) {
+        lo = found[i] < lo ? found[i] : lo;
+        hi = found[i] > hi ? found[i] : hi;
+    }
+    const bool close = count > 0 && hi - lo < SPARSE * (uint64_t)count;
+    ir_ref *const nodes =
+        f->failed ? NULL : opjit_rt_arena_reserve(&f->scratch, (close ? 1 : 2) * (size_t)count * sizeof *nodes);
     f->walks.depth = base;
     if (nodes == NULL) {
         f->failed = true;
         return (ir_reach){ NULL, 0 };
     }
-    for (uint32_t i = 0; i < count; i++) {
-        nodes[i] = f->walks.stack[base + i];
-        lo = nodes[i] < lo ? nodes[i] : lo;
-        hi = nodes[i] > hi ? nodes[i] : hi;
-    }
-    if (count > 0 && hi - lo < SPARSE * (uint64_t)count)
+    if (close) {
         collect(f, now, lo, hi, nodes);
-    else
+    } else if (count > 0) {
+        memcpy(nodes, found, count * sizeof *nodes);
         sort(nodes, nodes + count, count);
+    }
     return (ir_reach){ nodes, count };
 }
 
