@@ -102,6 +102,17 @@ static uint64_t elements_of(const ir_tensor *t)
     return t->bytes / opjit_ir_type_size(t->type);
 }
 
+/* How often an element's loads are made; as many as counts where that is known at run time. */
+static uint64_t steps_of(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    if (n->kind == 0)
+        return 1;
+    return opjit_ir_is_counted(f, statement)
+               ? LEAST_LOADS
+               : (uint64_t)ir_index_value(f, ir_operand(f, statement, n->count - 1));
+}
+
 /* Counts the loads at places; 0: some load has another form. */
 static uint32_t count_loads(const channel_walk *w, ir_ref statement, uint32_t coordinate)
 {
@@ -129,7 +140,8 @@ static uint32_t count_loads(const channel_walk *w, ir_ref statement, uint32_t co
             return 0;
         }
     }
-    return loads < LEAST_LOADS ? loads : LEAST_LOADS;
+    const uint64_t all = (uint64_t)loads * steps_of(f, statement);
+    return all < LEAST_LOADS ? (uint32_t)all : LEAST_LOADS;
 }
 
 static bool may_be_made_so(const ir_func *f, ir_ref statement)
