@@ -188,7 +188,7 @@ static void gather(dx_func *f, LLVMValueRef v)
     LLVMValueRef other = LLVMGetOperand(v, 0);
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     int64_t scale = 0;
-    if (opjit_dx_class(f, t) != DX_VEC || dx_bytes(t) != 64 || !LLVMIsConstant(other) || !LLVMIsNull(other) ||
+    if (opjit_dx_class(f, t) != DX_VEC || dx_bytes(t) < 32 || !LLVMIsConstant(other) || !LLVMIsNull(other) ||
         !opjit_dx_constant(f, LLVMGetOperand(v, 4), &scale) || (scale != 1 && scale != 2 && scale != 4 && scale != 8)) {
         opjit_dx_refuse(f, "gather");
         return;
@@ -198,7 +198,7 @@ static void gather(dx_func *f, LLVMValueRef v)
     const uint32_t mem = opjit_dx_mem(f, (dx_mem){ .where = DX_AT_REGISTER, .base = base });
     const dx_reg dst = opjit_dx_result(f, v);
     opjit_dx_op(f, DX_NUMBER)->dst = dst;
-    dx_op *o = opjit_dx_vector(f, t.bits == 64 ? DX_F_GATHERQ : DX_F_GATHERD, 64, dst, index, 0);
+    dx_op *o = opjit_dx_vector(f, t.bits == 64 ? DX_F_GATHERQ : DX_F_GATHERD, dx_bytes(t), dst, index, 0);
     o->tied = true;
     o->mask = mask;
     o->mem = mem;
@@ -234,7 +234,7 @@ void opjit_dx_select_call(dx_func *f, LLVMValueRef v)
         masked_load(f, v);
     else if (begins(name, "llvm.masked.store."))
         masked_store(f, v);
-    else if (begins(name, "llvm.x86.avx512.mask.gather.dp"))
+    else if (begins(name, "llvm.x86.avx512.mask.gather"))
         gather(f, v);
     else if (begins(name, "llvm.prefetch."))
         fetch(f, v);

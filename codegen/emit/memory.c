@@ -73,11 +73,24 @@ static LLVMValueRef short_offsets(cg_func *f, const cg_access *a, LLVMValueRef *
     return offsets;
 }
 
+/* Of lanes that bytes say, the places in a table; NULL: it is something else. */
+static LLVMValueRef look_up(cg_func *f, const cg_access *a)
+{
+    enum { TABLE = 256 };
+    const ir_ref at = a->rank == 1 ? cg_coordinate(f, a, 0) : 0;
+    if (!f->cpu->look_up || a->bits != 8 || at == 0 || ir_at(f->ir, at)->op != IR_TO_INDEX ||
+        ir_at(f->ir, ir_operand(f->ir, at, 0))->type != IR_U8 || cg_stride(f, a, 0) != 1 ||
+        f->ir->tensors[a->tensor].sizes[0] != TABLE)
+        return NULL;
+    return f->cpu->look_up(f, opjit_cg_base_pointer(f, a->tensor),
+                           opjit_cg_emit_lanes(f, ir_operand(f->ir, at, 0), f->piece->lanes));
+}
+
 /* Of lanes whose coordinates are data, by an intrinsic where there is one; NULL: not like this. */
 static LLVMValueRef gather_data(cg_func *f, const cg_access *a, bool masked)
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes), element = opjit_cg_int(f, a->bits, 1);
-    const bool whole = opjit_cg_compares(f, a->bits, f->piece->lanes);
+    const bool whole = f->cpu->gathers && f->cpu->gathers(f->target, a->bits, f->piece->lanes);
     LLVMValueRef from, offsets = whole || !masked ? short_offsets(f, a, &from) : NULL;
     if (!offsets)
         return NULL;
@@ -95,7 +108,8 @@ static LLVMValueRef gather_data(cg_func *f, const cg_access *a, bool masked)
 
 static LLVMValueRef gather(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
-    LLVMValueRef lanes = affine ? NULL : gather_data(f, a, masked);
+    LLVMValueRef lanes = affine ? NULL : look_up(f, a);
+    lanes = lanes || affine ? lanes : gather_data(f, a, masked);
     if (lanes)
         return lanes;
 

@@ -91,14 +91,18 @@ typedef struct cg_target {
      * x; lanes of NaN stay. */
     LLVMValueRef (*limit)(struct cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, LLVMValueRef address);
     /* Whether there are intrinsics for such vectors, too; NULL: no.  They are: whether x and y compare that way, as
-     * lanes of i1; lane 0 in all lanes; y where it is a NaN, else x, bit for bit; the elements at offsets of 32 bits,
-     * counted in elements, from the address, in the lanes of the mask, in the other lanes 0. */
+     * lanes of i1; lane 0 in all lanes; y where it is a NaN, else x, bit for bit. */
     bool (*compares)(const rt_target *target, uint32_t bits, uint32_t lanes);
     LLVMValueRef (*compare)(struct cg_func *f, LLVMRealPredicate how, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*repeat)(struct cg_func *f, LLVMValueRef v);
     LLVMValueRef (*unless_nan)(struct cg_func *f, LLVMValueRef x, LLVMValueRef y);
+    /* Whether there is one for such vectors, too, which has the elements at offsets of 32 bits, counted in elements,
+     * from the address, in the lanes of the mask, in the other lanes 0. */
+    bool (*gathers)(const rt_target *target, uint32_t bits, uint32_t lanes);
     LLVMValueRef (*gather)(struct cg_func *f, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef offsets,
                            LLVMValueRef mask);
+    /* The bytes at these places of a table of 256, which lies at the address; NULL: not of so many lanes. */
+    LLVMValueRef (*look_up)(struct cg_func *f, LLVMValueRef address, LLVMValueRef places);
     /* An IR_SCALE of any lanes, if it is native. */
     LLVMValueRef (*scale)(struct cg_func *f, LLVMValueRef x, LLVMValueRef n);
     /* An IR_NEAREST of any lanes, if it is native. */

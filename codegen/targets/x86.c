@@ -153,15 +153,42 @@ static LLVMValueRef unless_nan(cg_func *f, LLVMValueRef x, LLVMValueRef y)
         f, bits == 64 ? "llvm.x86.avx512.mask.fixupimm.pd.512" : "llvm.x86.avx512.mask.fixupimm.ps.512", 6, args);
 }
 
+static bool gathers(const rt_target *t, uint32_t bits, uint32_t lanes)
+{
+    return has_avx512(t) && ((bits == 32 && (lanes == 8 || lanes == 16)) || (bits == 64 && lanes == 8));
+}
+
 static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef offsets, LLVMValueRef mask)
 {
-    const uint32_t lanes = opjit_cg_lanes(mask);
-    if (!has_avx512(f->target) || (type != opjit_cg_int(f, 32, 16) && type != opjit_cg_int(f, 64, 8)))
+    const bool half = type == opjit_cg_int(f, 32, 8), whole = type == opjit_cg_int(f, 32, 16);
+    if (!half && !whole && type != opjit_cg_int(f, 64, 8))
         return NULL;
     LLVMValueRef args[] = { LLVMConstNull(type), address, offsets, mask,
-                            opjit_cg_number(f, 32, 1, lanes == 16 ? 4 : 8) };
-    return opjit_cg_call_plain(
-        f, lanes == 16 ? "llvm.x86.avx512.mask.gather.dpi.512" : "llvm.x86.avx512.mask.gather.dpq.512", 5, args);
+                            opjit_cg_number(f, 32, 1, half || whole ? 4 : 8) };
+    const char *name = half    ? "llvm.x86.avx512.mask.gather3siv8.si"
+                       : whole ? "llvm.x86.avx512.mask.gather.dpi.512"
+                               : "llvm.x86.avx512.mask.gather.dpq.512";
+    return opjit_cg_call_plain(f, name, 5, args);
+}
+
+/* Each half of the table is two registers, of which an instruction takes what seven bits say; the eighth chooses. */
+static LLVMValueRef look_up(cg_func *f, LLVMValueRef address, LLVMValueRef places)
+{
+    enum { LANES = 64 };
+    LLVMTypeRef type = opjit_cg_int(f, 8, LANES);
+    LLVMValueRef parts[4], halves[2];
+    if (!has_avx512(f->target) || !rt_target_has(f->target, RT_X86_AVX512VBMI) || LLVMTypeOf(places) != type)
+        return NULL;
+    for (uint32_t i = 0; i < 4; i++) {
+        parts[i] = LLVMBuildLoad2(
+            f->b, type, opjit_cg_offset(f, f->type.i8, address, opjit_cg_number(f, 64, 1, (uint64_t)i * LANES)), "");
+        LLVMSetAlignment(parts[i], 1);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        halves[i] = opjit_cg_call_plain(f, "llvm.x86.avx512.vpermi2var.qi.512", 3,
+                                        (LLVMValueRef[]){ parts[2 * i], places, parts[2 * i + 1] });
+    LLVMValueRef upper = LLVMBuildICmp(f->b, LLVMIntSLT, places, opjit_cg_number(f, 8, LANES, 0), "");
+    return LLVMBuildSelect(f->b, upper, halves[1], halves[0], "");
 }
 
 /* In whole vectors of 128 to 512 bits. */
@@ -244,7 +271,9 @@ const cg_target opjit_cg_target_x86 = {
     .compare = compare,
     .repeat = repeat,
     .unless_nan = unless_nan,
+    .gathers = gathers,
     .gather = gather,
+    .look_up = look_up,
     .scale = scale,
     .nearest = nearest,
     .tile = opjit_cg_x86_tile,

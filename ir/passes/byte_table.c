@@ -11,6 +11,7 @@
 enum {
     BYTES = 256,        /* elements of a table */
     LEAST_WEIGHT = 24,  /* operations that are worth a table, */
+    LEAST_BYTES = 14,   /* of bytes where vectors are looked up, */
     LEAST_TAIL = 12,    /* of which so many come after the last byte on the way, where the result is no byte, */
     LEAST_TIMES = 16,   /* and elements for each of the table's */
     MOST_WEIGHT = 1024, /* of what is written again */
@@ -38,6 +39,7 @@ typedef struct tabler {
     ir_map made; /* of the table that is made: nodes in it */
     ir_ref element;
     uint32_t depth;
+    uint32_t least; /* operations that are worth a table of bytes */
 } tabler;
 
 /* --- what is computed of a byte ----------------------------------------------------------------------------------- */
@@ -168,10 +170,11 @@ static void look_at(tabler *t, ir_ref statement)
 
 /* --- which are looked up ------------------------------------------------------------------------------------------ */
 
-static bool is_worth(const ir_func *f, const byte_def *d)
+static bool is_worth(const tabler *x, const byte_def *d)
 {
+    const ir_func *f = x->f;
     const ir_tensor *t = &f->tensors[ir_at(f, d->statement)->ref];
-    return d->is == OF_BYTE && !d->is_copy && d->weight >= LEAST_WEIGHT &&
+    return d->is == OF_BYTE && !d->is_copy && d->weight >= (is_byte(t->type) ? x->least : LEAST_WEIGHT) &&
            (is_byte(t->type) || d->tail >= LEAST_TAIL) && opjit_ir_count_elements(t) >= (uint64_t)BYTES * LEAST_TIMES;
 }
 
@@ -184,7 +187,7 @@ static void choose(tabler *t, const ir_ref *statements, uint32_t count)
         byte_def *d = &t->defs[ir_at(f, s)->ref];
         if (ir_at(f, s)->op == IR_DEF && !d->needed && !ir_is_of_recurrence(&f->tensors[ir_at(f, s)->ref]))
             continue;
-        d->looked_up = d->statement == s && is_worth(f, d);
+        d->looked_up = d->statement == s && is_worth(t, d);
         if (d->looked_up) {
             t->defs[opjit_ir_root(f, d->source)].needed = true;
             continue;
@@ -262,10 +265,11 @@ static void look_up(tabler *t, const byte_def *d)
     ir_took(f, IR_STEP_BYTE_TABLE);
 }
 
-void opjit_ir_look_up_bytes(ir_func *f)
+void opjit_ir_look_up_bytes(ir_func *f, const rt_target *target)
 {
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
     tabler t = { .f = f, .count = f->tensor_count };
+    t.least = target != NULL && pass_looks_up_vectors(target) ? LEAST_BYTES : LEAST_WEIGHT;
     uint32_t count = 0, at = 0;
     ir_ref next, last = 0; /* of the recurrence that s is in, whose definitions stay together */
     bool any = false;
@@ -280,7 +284,7 @@ void opjit_ir_look_up_bytes(ir_func *f)
         if (last == 0)
             look_at(&t, s);
         last = last == s ? 0 : last;
-        any = any || is_worth(f, &t.defs[ir_at(f, s)->ref]);
+        any = any || is_worth(&t, &t.defs[ir_at(f, s)->ref]);
     }
     if (any && !f->failed)
         choose(&t, statements, count);

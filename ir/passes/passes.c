@@ -37,7 +37,7 @@ static opjit_status fold(ir_func *f, const ir_pass_env *env, opjit_error *error)
         if (env->target != NULL && rt_target_rounds(env->target))
             opjit_ir_round_nearest(f);
         if (!has_threads(env) && !f->failed)
-            opjit_ir_look_up_bytes(f);
+            opjit_ir_look_up_bytes(f, env->target);
         opjit_ir_cut_sequences(f, !has_threads(env)); /* rest; arithmetic costs a GPU nothing */
         opjit_ir_remove_unread(f);
     }
@@ -229,7 +229,7 @@ static void schedule_loop(scheduler *s, block *out, ir_ref loop)
         return;
     }
     const bool transposed = opjit_ir_transpose(s, out->parent, loop);
-    const bool vectors = !transposed && (opjit_ir_find_work(s->f, loop, &w) || opjit_ir_turns_loads(s, loop, &w));
+    const bool vectors = !transposed && (opjit_ir_find_work(s, loop, &w) || opjit_ir_turns_loads(s, loop, &w));
     if (vectors && opjit_ir_add_remainder(s, out, loop, &w))
         return;
     if (vectors)

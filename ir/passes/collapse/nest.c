@@ -77,14 +77,49 @@ static void add_root(nest *n, const ir_reach *seen, bool *listed, ir_ref r)
     }
 }
 
+/* Marks what moves with a coordinate otherwise than through what is loaded; NULL: no memory. */
+static bool *find_moving(const nest *n, const ir_reach *seen)
+{
+    ir_func *f = n->f;
+    bool *moves = ARENA_ARRAY(&f->scratch, bool, seen->count);
+    for (uint32_t k = 0; k < seen->count && moves != NULL; k++) { /* operands are older than the node */
+        const ir_ref r = seen->nodes[k];
+        const ir_node *node = ir_at(f, r);
+        moves[k] = node->op == IR_GET; /* of a let: unknown */
+        for (uint32_t d = 0; d < n->rank; d++)
+            moves[k] = moves[k] || r == n->vars[d];
+        for (uint32_t i = 0; i < node->count && node->op != IR_LOAD; i++)
+            moves[k] = moves[k] || moves[opjit_ir_reach_place(seen, ir_operand(f, r, i))];
+    }
+    return moves;
+}
+
+/* Whether the load is of memory that no other load of the stage reads, at places that loaded elements say: so it is
+ * the same however coordinates are merged. */
+static bool is_placed(const nest *n, const ir_reach *seen, const bool *moves, ir_ref load)
+{
+    const ir_func *f = n->f;
+    const uint32_t tensor = ir_at(f, load)->ref, out = nest_output(n);
+    bool placed = false;
+    for (uint32_t i = 0; i < ir_at(f, load)->count; i++) {
+        if (moves[opjit_ir_reach_place(seen, ir_operand(f, load, i))])
+            return false;
+        placed = placed || ir_at(f, ir_operand(f, load, i))->op != IR_CONST;
+    }
+    for (uint32_t k = 0; k < seen->count && placed; k++)
+        placed = seen->nodes[k] == load || ir_at(f, seen->nodes[k])->op != IR_LOAD ||
+                 ir_at(f, seen->nodes[k])->ref != tensor;
+    return placed && tensor != out && tensor != f->tensors[out].alias;
+}
+
 static bool find_uses(nest *n)
 {
     ir_func *f = n->f;
     const ir_reach seen = opjit_ir_reach(f, n->first);
-    bool *listed = ARENA_ARRAY(&f->scratch, bool, seen.count);
+    bool *listed = ARENA_ARRAY(&f->scratch, bool, seen.count), *moves = find_moving(n, &seen);
     n->loads = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
     n->roots = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
-    if (seen.nodes == NULL || listed == NULL || n->loads == NULL || n->roots == NULL) {
+    if (seen.nodes == NULL || listed == NULL || n->loads == NULL || n->roots == NULL || moves == NULL) {
         f->failed = true;
         return false;
     }
@@ -93,7 +128,7 @@ static bool find_uses(nest *n)
         n->regular = n->regular && n->offsets[d] == 0;
     for (uint32_t k = 0; k < seen.count; k++) {
         const ir_ref r = seen.nodes[k];
-        if (ir_at(f, r)->op == IR_LOAD) {
+        if (ir_at(f, r)->op == IR_LOAD && !is_placed(n, &seen, moves, r)) {
             n->loads[n->load_count++] = r;
             n->regular = n->regular && at_store(n, r) && n->stages[ir_at(f, r)->ref] == 1;
         }

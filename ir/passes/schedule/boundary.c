@@ -56,7 +56,7 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
     work w;
     *c = (chain){ 0 };
     for (ir_ref r = loop; r != 0 && ir_at(f, r)->op == IR_FOR && c->count < MAX_CHAIN; r = ir_at(f, r)->next) {
-        if (is_apart(s, r) || !opjit_ir_find_work(f, r, &w) || w.store == 0 ||
+        if (is_apart(s, r) || !opjit_ir_find_work(s, r, &w) || w.store == 0 ||
             (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
             break;
         c->lanes = opjit_ir_lanes_of(s, &w);
@@ -268,7 +268,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     work w;
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
-    const bool vectors = opjit_ir_find_work(f, loop, &w);
+    const bool vectors = opjit_ir_find_work(s, loop, &w);
     const int64_t group = c->group / c->lanes;
     const int64_t rest = group > BOUNDARY_VECTORS ? BOUNDARY_VECTORS : 1;
     if (vectors && s->threads) /* a round of the team is the group */

@@ -87,14 +87,15 @@ void opjit_ir_choose_team(scheduler *s);
 
 /* --- what a loop does (work.c, step.c) ---------------------------------------------------------------------------- */
 /* Whether the loop makes vectors: stores of neighbours, with everything else constant, in equal steps, or known. */
-bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
+bool opjit_ir_find_work(const scheduler *s, ir_ref loop, work *out);
 /* Bytes of the largest element among the nodes that differs from lane to lane of a loop with this variable. */
 uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var);
 /* Whether the loop contains no other loop and updates an accumulator of one lane; and the cost of an iteration. */
 bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 /* step.c: whether vectors can be made of a load in the loop, or single lanes, if there are as many operations as it
- * adds to *worth; adds its additional cost, compared with a load of neighbours, to *cost. */
-bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *worth);
+ * adds to w->worth; adds its additional cost, compared with a load of neighbours, to w->cost, and what vectors compute
+ * of its place. */
+bool opjit_ir_loads_vectors(const scheduler *s, ir_ref load, ir_ref loop, work *w);
 /* step.c, in a loop with hold: whether all loads that would be done lane by lane lie side by side along a loop around,
  * so that they are squares that are transposed in registers. */
 bool opjit_ir_turns_loads(scheduler *s, ir_ref loop, const work *w);

@@ -11,7 +11,7 @@ enum {
     MOST_TURNS = 8,
     SHUFFLES = 3, /* roughly the additional cost of such a load */
     ACROSS = 16,  /* operations that justify a load of lanes at one distance */
-    BY_TABLE = 8, /* and one at indices that are loaded, which AVX-512 has an instruction for */
+    BY_TABLE = 8, /* and one at indices that are loaded, with what computes them where there is an instruction for it */
     FEW = 8,      /* elements that are loaded one by one in less time than a part of a vector is turned */
     MOST_TERMS = 16,
 };
@@ -29,69 +29,108 @@ static bool takes_turns(const ir_func *f, ir_ref load, ir_ref loop)
            opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)d.divisor;
 }
 
-/* Whether the index is made of loaded elements of up to 32 bits by sums, multiples and limits: no division, no
- * choice. */
-static bool is_of_table(const ir_func *f, ir_ref index, ir_ref var)
+static bool is_of_index(ir_op op)
 {
-    ir_ref stack[MOST_TERMS];
+    return op == IR_IADD || op == IR_ISUB || op == IR_IMUL || op == IR_IMIN || op == IR_IMAX || op == IR_CLAMP ||
+           op == IR_SELECT || op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE;
+}
+
+/* Whether the index is made of loaded elements by sums, multiples, limits and choices: no division.  Counts these
+ * operations. */
+static bool is_of_table(const ir_func *f, ir_ref index, ir_ref var, uint32_t *out_count)
+{
+    ir_ref stack[MOST_TERMS], seen[MOST_TERMS];
     uint32_t depth = 0, looked = 0;
     bool any = false;
     stack[depth++] = index;
-    while (depth > 0 && looked++ < MOST_TERMS) {
+    while (depth > 0) {
         const ir_ref r = stack[--depth];
         const ir_node *n = ir_at(f, r);
-        if (n->op == IR_TO_INDEX) {
-            any = true;
-            if (opjit_ir_type_size((ir_type)ir_at(f, ir_operand(f, r, 0))->type) > 4)
-                return false;
+        bool again = n->count == 0 || (n->type == IR_INDEX && opjit_ir_is_affine(f, r, var));
+        for (uint32_t i = 0; i < looked && !again; i++)
+            again = seen[i] == r;
+        if (again)
             continue;
-        }
-        if (n->count == 0 || opjit_ir_is_affine(f, r, var))
+        if (looked == MOST_TERMS)
+            return false;
+        seen[looked++] = r;
+        any = any || n->op == IR_TO_INDEX;
+        if (n->op == IR_TO_INDEX)
             continue;
-        if ((n->op != IR_IADD && n->op != IR_ISUB && n->op != IR_IMUL && n->op != IR_IMIN && n->op != IR_IMAX &&
-             n->op != IR_CLAMP) ||
-            depth + n->count > MOST_TERMS)
+        if (!is_of_index((ir_op)n->op) || depth + n->count > MOST_TERMS)
             return false;
         for (uint32_t i = 0; i < n->count; i++)
             stack[depth++] = ir_operand(f, r, i);
     }
-    return any && depth == 0;
+    *out_count += looked;
+    return any;
 }
 
-/* Whether lanes are at places that a table of indices says, up to 2^31 elements apart. */
-static bool is_by_table(const ir_func *f, ir_ref load, ir_ref loop)
+/* Whether lanes are at places that a table of indices says, up to 2^31 elements apart.  Counts the operations that
+ * compute them. */
+static bool is_by_table(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *out_count)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     const ir_ref var = ir_at(f, loop)->ref;
-    uint32_t moving = 0;
+    bool any = false;
+    uint64_t most = 0;
     for (uint32_t d = 0; d < t->rank; d++) {
         const ir_ref at = ir_operand(f, load, d);
         if (t->strides[d] == 0 || !opjit_ir_uses(f, at, var))
             continue;
         const ir_interval i = opjit_ir_interval(f, at);
-        if (moving++ > 0 || i.lo < 0 || i.hi >= INT32_MAX ||
-            t->strides[d] > (uint64_t)INT32_MAX / (uint64_t)(i.hi + 1) || !is_of_table(f, at, var))
+        const bool table = !opjit_ir_is_affine(f, at, var);
+        if (i.lo < 0 || i.hi >= INT32_MAX || t->strides[d] > (uint64_t)INT32_MAX / (uint64_t)(i.hi + 1) ||
+            (table && !is_of_table(f, at, var, out_count)))
             return false;
+        any = any || table;
+        most += t->strides[d] * (uint64_t)i.hi;
     }
-    return moving > 0;
+    return any && most <= INT32_MAX;
 }
 
-bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *worth)
+/* Whether the index is a byte as it is in memory, without its sign. */
+static bool is_byte_of_memory(const ir_func *f, ir_ref index)
 {
+    if (ir_at(f, index)->op != IR_TO_INDEX || ir_at(f, ir_operand(f, index, 0))->type != IR_U8)
+        return false;
+    const ir_ref byte = ir_operand(f, index, 0);
+    return ir_at(f, ir_at(f, byte)->op == IR_BITS ? ir_operand(f, byte, 0) : byte)->op == IR_LOAD;
+}
+
+/* Whether the loop does nothing but look bytes up in a table, for which there is an instruction. */
+static bool looks_up(const scheduler *s, ir_ref load, const work *w)
+{
+    enum { TABLE = 256 };
+    const ir_func *f = s->f;
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    const ir_ref at = t->rank == 1 ? ir_operand(f, load, 0) : 0;
+    return pass_looks_up_vectors(s->target) && at != 0 &&
+           opjit_ir_type_size(t->type) == 1 && t->sizes[0] == TABLE && t->strides[0] == 1 && w->size == 1 &&
+           w->store != 0 && ir_operand(f, w->store, 0) == load && is_byte_of_memory(f, at);
+}
+
+bool opjit_ir_loads_vectors(const scheduler *s, ir_ref load, ir_ref loop, work *w)
+{
+    const ir_func *f = s->f;
     int64_t step, trips;
+    uint32_t places = 0;
     if (!opjit_ir_step(f, load, ir_at(f, loop)->ref, &step)) {
-        *cost += SHUFFLES;
-        if (takes_turns(f, load, loop))
+        w->cost += SHUFFLES;
+        if (takes_turns(f, load, loop) || looks_up(s, load, w))
             return true;
-        *worth += BY_TABLE;
-        return is_by_table(f, load, loop);
+        w->worth += BY_TABLE;
+        const bool table = is_by_table(f, load, loop, &places);
+        if (table && pass_gathers(s->target) && opjit_ir_type_size((ir_type)ir_at(f, load)->type) >= 4)
+            w->cost += places;
+        return table;
     }
     if (step == 0 || step == 1)
         return true;
     const bool few =
         opjit_ir_distance(f, ir_operand(f, loop, 1), ir_operand(f, loop, 0), &trips) && trips > 1 && trips < FEW;
-    *cost += SHUFFLES;
-    *worth += step < -1 || step > MOST_STEP || few ? ACROSS : 0;
+    w->cost += SHUFFLES;
+    w->worth += step < -1 || step > MOST_STEP || few ? ACROSS : 0;
     return true;
 }
 

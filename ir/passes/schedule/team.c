@@ -71,7 +71,7 @@ static int64_t longest_row(scheduler *s, ir_ref first)
             continue;
         int64_t groups = longest_row(s, ir_at(s->f, r)->body); /* as deep as loops nest: rule V16 */
         if (groups == 0) {
-            const int64_t lanes = opjit_ir_find_work(s->f, r, &w) ? s->target->vector_bytes / w.size : 1;
+            const int64_t lanes = opjit_ir_find_work(s, r, &w) ? s->target->vector_bytes / w.size : 1;
             groups = (opjit_ir_longest(s->f, ir_operand(s->f, r, 0), ir_operand(s->f, r, 1)) - 1) / lanes + 1;
         }
         most = groups > most ? groups : most;

@@ -19,12 +19,13 @@ static bool is_short(const ir_func *f, ir_ref loop)
 }
 
 /* Whether the operands of r are the same in all lanes or move in equal steps; or, in a short loop, are known. */
-static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
+static bool steps_equally(const scheduler *s, ir_ref r, ir_ref loop, work *out)
 {
+    const ir_func *f = s->f;
     const ir_node *n = ir_at(f, r);
     const ir_ref var = ir_at(f, loop)->ref;
     if (n->op == IR_LOAD)
-        return opjit_ir_loads_vectors(f, r, loop, &out->cost, &out->worth);
+        return opjit_ir_loads_vectors(s, r, loop, out);
     for (uint32_t i = 0; i < n->count; i++) {
         if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || opjit_ir_is_affine(f, ir_operand(f, r, i), var))
             continue;
@@ -94,13 +95,14 @@ uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var)
     return most;
 }
 
-bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
+bool opjit_ir_find_work(const scheduler *s, ir_ref loop, work *out)
 {
+    ir_func *f = s->f;
     const ir_ref first = ir_at(f, loop)->body, var = ir_at(f, loop)->ref, only = ir_only(f, first);
     *out = (work){ .store = only != 0 && ir_at(f, only)->op == IR_STORE ? only : 0,
                    .update = only != 0 && ir_at(f, only)->op == IR_UPD };
-    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
-        if (!makes_vectors(f, s, var, out))
+    for (ir_ref r = first; r != 0; r = ir_at(f, r)->next)
+        if (!makes_vectors(f, r, var, out))
             return false;
     if (out->size == 0 || ir_at(f, loop)->imm != 1 || ir_is_serial(f, loop))
         return false;
@@ -115,7 +117,7 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
         const bool math = (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
         out->math = out->math || math;
         out->cost += math ? MATH_COST : is_part_of_growth(f, r) ? 0 : 1;
-        if (!steps_equally(f, r, loop, out))
+        if (!steps_equally(s, r, loop, out))
             return false;
     }
     out->wide = opjit_ir_widest(f, &seen, var);
