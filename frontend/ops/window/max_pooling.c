@@ -67,6 +67,43 @@ static void set_line(window_line *line, const fe_window *w, uint32_t d)
                                 .dilations = line->dilations };
 }
 
+/* A window of many taps as a few of fewer taps each, `apart` taps from one to the next.  They may overlap: a maximum is
+ * the same, bit for bit, however often a value takes part, as the last of equal values wins, and the first NaN. */
+typedef struct window_parts {
+    uint32_t parts, rest, apart;
+    uint64_t windows; /* of `rest` taps, which begin at each element */
+} window_parts;
+
+/* The parts with the fewest steps, of this many windows; false: the windows themselves have fewer. */
+static bool split(uint32_t size, uint64_t windows, uint32_t stride, uint32_t dilation, window_parts *out)
+{
+    enum { MOST_PARTS = 8, PASS = 6 /* steps that a pass over memory takes */ };
+
+    *out = (window_parts){ .parts = 1, .rest = size };
+    for (uint32_t parts = 2; parts <= MOST_PARTS && parts < size; parts++) {
+        const uint32_t apart = size / parts, rest = size - (parts - 1) * apart;
+        if (parts + rest < out->parts + out->rest)
+            *out = (window_parts){ .parts = parts, .rest = rest, .apart = apart };
+    }
+    out->windows = (windows - 1) * stride + (uint64_t)(size - out->rest) * dilation + 1;
+    return out->parts > 1 && (double)out->windows * (out->rest + PASS) < (double)windows * (size - out->parts);
+}
+
+/* The steps of windows along one dimension, in as many passes as lower_line makes. */
+static double steps_of(const fe_window *w, uint32_t d, uint64_t windows)
+{
+    uint32_t size = w->sizes[d], stride = w->strides[d];
+    window_parts p;
+    double steps = 0;
+
+    for (; split(size, windows, stride, window_dilation(w, d), &p); stride = 1) {
+        steps += (double)windows * p.parts;
+        windows = p.windows;
+        size = p.rest;
+    }
+    return steps + (double)windows * size;
+}
+
 /* How long a line is whose windows are all inside; 0: the image's is. */
 static uint64_t padded(const fe_window *w, uint32_t d, uint64_t size, uint64_t windows)
 {
@@ -89,8 +126,8 @@ static bool is_separable(const fe_window *w, const fe_tensor *image, const fe_te
         const uint64_t size = image->sizes[WINDOW_FIRST + d], windows = pooled->sizes[WINDOW_FIRST + d];
         if (d == w->count - 1)
             steps += elements / (double)size * (double)padded(w, d, size, windows);
+        steps += elements / (double)size * steps_of(w, d, windows);
         elements *= (double)windows / (double)size;
-        steps += elements * w->sizes[d];
     }
     return steps < whole;
 }
@@ -127,6 +164,37 @@ static uint32_t pad(op_lowering *l, const fe_window *w, fe_tensor *image, uint64
     return opjit_ir_tensor(f, &flat);
 }
 
+/* The maxima of the tensor's windows along dimension d, in one like `next`: a pass for each of the window's parts, the
+ * smallest ones first.  The tensor and *image become what was made. */
+static ir_ref lower_line(op_lowering *l, window_line *line, uint32_t d, uint32_t *tensor, fe_tensor *image,
+                         const fe_tensor *next)
+{
+    enum { MOST_PASSES = 16 };
+    window_parts parts[MOST_PASSES];
+    const uint32_t taps = line->sizes[d], stride = line->strides[d], dilation = line->dilations[d];
+    uint64_t windows = next->sizes[WINDOW_FIRST + d];
+    uint32_t count = 0, size = taps;
+    ir_ref max = 0;
+
+    for (; count < MOST_PASSES && split(size, windows, count == 0 ? stride : 1, dilation, &parts[count]); count++) {
+        size = parts[count].rest;
+        windows = parts[count].windows;
+    }
+    for (uint32_t i = count + 1; i-- > 0 && !l->f->failed;) {
+        fe_tensor made = *next;
+        line->sizes[d] = i == count ? size : parts[i].parts;
+        line->dilations[d] = i == count ? dilation : parts[i].apart * dilation;
+        line->strides[d] = i == 0 ? stride : 1;
+        if (i > 0)
+            made.sizes[WINDOW_FIRST + d] = (uint32_t)parts[i - 1].windows;
+        max = lower_maximum(l, &line->window, *tensor, image, &made);
+        *tensor = l->f->failed ? 0 : ir_at(l->f, max)->ref;
+        *image = made;
+        line->start[d] = 0;
+    }
+    return max;
+}
+
 /* The maximum of each window, in a tensor like `pooled`.  A window of 13 x 13 has 169 steps, or 26 one dimension after
  * the other.  The last dimension comes first: so of equal values (+0 and -0) and of NaNs the same one wins as in the
  * order of the taps. */
@@ -142,15 +210,15 @@ static ir_ref lower_maxima(op_lowering *l, const fe_window *w, const fe_tensor *
     for (uint32_t d = w->count; d-- > 0 && !l->f->failed;) {
         const uint64_t size = image.sizes[WINDOW_FIRST + d], windows = pooled->sizes[WINDOW_FIRST + d];
         const uint64_t length = d == w->count - 1 ? padded(w, d, size, windows) : 0;
+        if (max != 0 && w->sizes[d] == 1 && windows == size) /* its elements are the maxima */
+            continue;
         set_line(&line, w, d);
         if (length > 0) {
             tensor = pad(l, w, &image, length);
             line.start[d] = 0;
         }
         next.sizes[WINDOW_FIRST + d] = windows;
-        max = lower_maximum(l, &line.window, tensor, &image, &next);
-        tensor = l->f->failed ? 0 : ir_at(l->f, max)->ref;
-        image = next;
+        max = lower_line(l, &line, d, &tensor, &image, &next);
     }
     return max;
 }

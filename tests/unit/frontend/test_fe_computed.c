@@ -78,24 +78,33 @@ START_TEST(lowered)
 }
 END_TEST
 
-/* golden/lower/max_pooling_lines.ir: windows that are taken one dimension after the other. */
+/* golden/lower/max_pooling_lines.ir: windows that are taken one dimension after the other; max_pooling_passes.ir: those
+ * of 20 taps as 4 of 5 taps, which are made first. */
+static const struct pooled {
+    const char *name;
+    uint32_t window[2], start[2], end[2], of[4], to[4];
+} pools[] = {
+    { "max_pooling_lines", { 3, 5 }, { 1, 2 }, { 0, 2 }, { 1, 2, 6, 7 }, { 1, 2, 5, 7 } },
+    { "max_pooling_passes", { 1, 20 }, { 0, 0 }, { 0, 0 }, { 1, 2, 1, 80 }, { 1, 2, 1, 61 } },
+};
+
 START_TEST(lowered_by_dimension)
 {
-    static const uint32_t strides[] = { 1, 1 }, window[] = { 3, 5 }, start[] = { 1, 2 }, end[] = { 0, 2 };
-    static const uint32_t of[] = { 1, 2, 6, 7 }, to[] = { 1, 2, 5, 7 };
+    static const uint32_t strides[] = { 1, 1 };
+    const struct pooled *p = &pools[_i];
     opjit_context *context = test_context_at(0);
     test_tensor in, out;
     rt_bytes text;
     test_tensor_link(&in, DML_TENSOR_DATA_TYPE_FLOAT32, 4);
     test_tensor_link(&out, DML_TENSOR_DATA_TYPE_FLOAT32, 4);
-    memcpy(in.sizes, of, sizeof of);
-    memcpy(out.sizes, to, sizeof to);
+    memcpy(in.sizes, p->of, sizeof p->of);
+    memcpy(out.sizes, p->to, sizeof p->to);
     test_tensor_measure(&in);
     test_tensor_measure(&out);
-    const DML_MAX_POOLING_OPERATOR_DESC desc = { &in.desc, &out.desc, 2, strides, window, start, end };
+    const DML_MAX_POOLING_OPERATOR_DESC desc = { &in.desc, &out.desc, 2, strides, p->window, p->start, p->end };
     opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
     test_append_lowered(context, &(DML_OPERATOR_DESC){ DML_OPERATOR_MAX_POOLING, &desc }, &text);
-    test_compare_lowered("max_pooling_lines", &text);
+    test_compare_lowered(p->name, &text);
     opjit_rt_bytes_free(&text);
     opjit_context_destroy(context);
 }
@@ -108,7 +117,7 @@ int main(void)
     TCase *tcase = tcase_create("computed");
     tcase_add_loop_test(tcase, feature_levels, 0, sizeof levels / sizeof *levels);
     tcase_add_loop_test(tcase, lowered, OTHER_GOLDENS, (int)computed_row_count);
-    tcase_add_test(tcase, lowered_by_dimension);
+    tcase_add_loop_test(tcase, lowered_by_dimension, 0, sizeof pools / sizeof *pools);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
