@@ -247,12 +247,23 @@ opjit_status opjit_onnx_dynamic_quantize(onnx_import *m, onnx_call *c)
 
 /* --- com.microsoft's operators of quantized tensors --------------------------------------------------------------- */
 
+/* What the value stands for, quantized again by the scale and zero point. */
+static opjit_status quantize_again(onnx_import *m, const onnx_call *c, const onnx_node *node, onnx_value *value,
+                                   const uint32_t parameters[2], onnx_value *out)
+{
+    static const onnx_row again = { "", "QuantizeLinear", opjit_onnx_quantize, 0, NULL };
+    onnx_value *const parts[3] = { value, onnx_input(c, parameters[0]), onnx_input(c, parameters[1]) };
+    if (parts[1] == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the scale of the result is missing");
+    return opjit_onnx_call_row(m, c, node, &again, (onnx_value **)(uintptr_t)parts, 3, out);
+}
+
 /* QLinearNAME: the operator NAME of what its inputs stand for, quantized again.  Inputs are elements, scale and zero
- * point; the result's scale and zero point are the last ones, or (Concat) the first. */
+ * point; the result's scale and zero point are the last ones, or (Concat) the first.  A Concat moves elements, so that
+ * each input is quantized before it, from byte to byte. */
 opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
 {
     static const onnx_row back = { "", "DequantizeLinear", opjit_onnx_dequantize, 0, NULL };
-    static const onnx_row again = { "", "QuantizeLinear", opjit_onnx_quantize, 0, NULL };
     enum { PREFIX = 7 }; /* "QLinear" */
     onnx_node node = *c->node;
     node.domain.size = 0;
@@ -261,6 +272,8 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
     const onnx_row *const row = opjit_onnx_find_row(&node);
     const uint32_t first = wire_is(node.op, "Concat") ? 2 : 0;
     const uint32_t count = c->input_count < 2 ? 0 : (c->input_count - 2) / 3;
+    const bool moves = first > 0 && onnx_input(c, 0) != NULL && opjit_onnx_elements_of(c->inputs[0]) == 1;
+    const uint32_t result[2] = { first == 0 ? 3 * count : 0, first == 0 ? 3 * count + 1 : 1 };
     if (row == NULL || row->make == NULL || count == 0 || c->input_count != 3 * count + 2)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
                                  "%u inputs, must be 2 and 3 for each operand, of an operator that opjit has",
@@ -276,15 +289,16 @@ opjit_status opjit_onnx_qlinear(onnx_import *m, onnx_call *c)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u is missing", first + 3 * i);
         TRY(opjit_onnx_call_row(m, c, &node, &back, (onnx_value **)(uintptr_t)parts, 3, &values[i]));
         inputs[i] = &values[i];
+        if (moves) {
+            onnx_value real = values[i];
+            TRY(quantize_again(m, c, &node, &real, result, &values[i]));
+        }
     }
     const int64_t opset = m->opset;
     m->opset = wire_is(node.op, "Softmax") ? opjit_onnx_int(m, c, "opset", opset) : opset; /* whose Softmax it is */
-    const opjit_status status = opjit_onnx_call_row(m, c, &node, row, inputs, count, &values[count]);
+    const opjit_status status =
+        opjit_onnx_call_row(m, c, &node, row, inputs, count, moves ? &c->outputs[0] : &values[count]);
     m->opset = opset;
     TRY(status);
-    onnx_value *const result[3] = { &values[count], onnx_input(c, first == 0 ? 3 * count : 0),
-                                    onnx_input(c, first == 0 ? 3 * count + 1 : 1) };
-    if (result[1] == NULL)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "the scale of the result is missing");
-    return opjit_onnx_call_row(m, c, &node, &again, (onnx_value **)(uintptr_t)result, 3, &c->outputs[0]);
+    return moves ? OPJIT_OK : quantize_again(m, c, &node, &values[count], result, &c->outputs[0]);
 }
