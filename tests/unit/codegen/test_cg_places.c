@@ -2,7 +2,7 @@
 /* test_cg_places.c - loads at places that are loaded, as vectors and one by one, and bytes that are looked up: compiled
  * code against the interpreter. */
 #define _GNU_SOURCE
-#include "tests/unit/cg_harness.h"
+#include "tests/unit/codegen/cg_harness.h"
 
 #include <stdio.h>
 
