@@ -217,10 +217,11 @@ static opjit_status make_program(void *user, opjit_error *error)
     maker->start = opjit_fe_now();
     opjit_fe_dump_begin(&dump, unit);
     if (unit->dynamic != NULL)
-        return opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
-                                        &unit->program, error);
-    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
-                              dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
+        TRY(opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
+                                     &unit->program, error));
+    else
+        TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
+                                  dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
     opjit_fe_dump_end(&dump);
     return OPJIT_OK;
 }
