@@ -6,6 +6,7 @@
 enum {
     ARG_COST = 16,            /* of a step of an arg kind: much code, which should not be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of a loop that should become straight-line code */
+    MOST_LIMITS = 8,          /* operations of an index whose lanes don't move in equal steps */
     CHOICE_COST = 3,          /* of a step of min or max of floats, which checks for NaNs */
 };
 
@@ -18,7 +19,24 @@ static bool is_short(const ir_func *f, ir_ref loop)
            ir_index_value(f, hi) - ir_index_value(f, lo) <= 4096;
 }
 
-/* Whether the operands of r are the same in all lanes or move in equal steps; or, in a short loop, are known. */
+/* Whether the index is sums, multiples and limits of what moves in equal steps: vectors of it are a few operations. */
+static bool is_limited(const ir_func *f, ir_ref index, ir_ref var, uint32_t *cost)
+{
+    const ir_node *n = ir_at(f, index);
+    const bool sums = n->op == IR_IADD || n->op == IR_ISUB;
+    const bool limits = n->op == IR_IMIN || n->op == IR_IMAX || n->op == IR_CLAMP;
+    if (opjit_ir_is_affine(f, index, var))
+        return true;
+    if ((!sums && !limits) || ++*cost > MOST_LIMITS)
+        return false;
+    for (uint32_t i = 0; i < n->count; i++)
+        if (!is_limited(f, ir_operand(f, index, i), var, cost))
+            return false;
+    return true;
+}
+
+/* Whether the operands of r are the same in all lanes or move in equal steps; or, in a short loop, are known; or become
+ * elements by a few operations. */
 static bool steps_equally(const scheduler *s, ir_ref r, ir_ref loop, work *out)
 {
     const ir_func *f = s->f;
@@ -29,9 +47,13 @@ static bool steps_equally(const scheduler *s, ir_ref r, ir_ref loop, work *out)
     for (uint32_t i = 0; i < n->count; i++) {
         if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || opjit_ir_is_affine(f, ir_operand(f, r, i), var))
             continue;
-        if (!is_short(f, loop))
+        uint32_t limits = 0;
+        if (is_short(f, loop))
+            out->cost |= SPELLED_OUT;
+        else if (n->op == IR_ELEM && is_limited(f, ir_operand(f, r, i), var, &limits))
+            out->cost += limits;
+        else
             return false;
-        out->cost |= SPELLED_OUT;
     }
     return true;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with dynamic dimensions through `opjit run`, `bench` and `explain`: for each size the bytes that the model
 with just this size gives; what is refused.  dynamic.py PROGRAM"""
+import os
 import pathlib
 import subprocess
 import sys
@@ -92,6 +93,11 @@ def images(folder):
          [weights("a", 16, 3, 3, 3), weights("d", 16, 1, 3, 3, seed=2), weights("p", 24, 16, 1, 1, seed=3),
           weights("b", 8, 40, 3, 3, seed=4), numpy_helper.from_array(np.array([1, 1, 4, 4], "f"), "four")])
     yield folder / "unet.onnx", [1, 3, "height", "width"], {"height": (16, "n"), "width": (8, "m")}
+    save(folder / "pools.onnx",
+         [("AveragePool", ["x"], ["v"], {**pads, "kernel_shape": [3, 3]}), ("MaxPool", ["v"], ["m"],
+          {**pads, "kernel_shape": [3, 3]}), ("Add", ["v", "m"], ["y"])],
+         [("x", [1, 5, "n", "m"])], [("y", [1, 5, "n", "m"])])
+    yield folder / "pools.onnx", [1, 5, "n", "m"], {}
     save(folder / "sound.onnx",
          [("Conv", ["x", "a"], ["c"], {"pads": [2, 2], "dilations": [1]}), ("Relu", ["c"], ["r"]),
           ("Conv", ["r", "d"], ["s"], {"pads": [2, 2], "group": 24}), ("MaxPool", ["s"], ["q"], {"kernel_shape": [1]}),
@@ -164,6 +170,12 @@ def main(folder):
     done = call("explain", model, "--dim", "n=1..600:256")
     if "dimension n: 1 to 600, 256 here\n" not in done.stdout:
         sys.exit(f"explain: {done.stdout}{done.stderr}")
+    (folder / "dump").mkdir()
+    dump = {"OPJIT_DUMP": "ir", "OPJIT_DUMP_DIR": str(folder / "dump")}
+    subprocess.run([OPJIT, "bench", model, "--quick", "--no-cache", "--quiet", "--dim", "n=1..600:256"], check=True,
+                   stdout=subprocess.DEVNULL, env={**os.environ, **dump})
+    if not any("param " in file.read_text() for file in (folder / "dump").iterdir()):
+        sys.exit("OPJIT_DUMP: no kernel with a size")
     np.save(folder / "x.npy", np.zeros((601, 48), "f"))
     given = ["run", model, "--input", f"x={folder / 'x.npy'}"]
     refused("dimension 0 (n): 601 is outside of 1 to 600", *given, "--dim", "n=1..600:256")
