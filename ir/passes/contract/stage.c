@@ -37,12 +37,15 @@ void opjit_ir_contract_declare(contraction *c)
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Which block of which matrix iteration p makes. */
+/* Which block of which matrix iteration p makes, along the columns first.  Blocks of a kernel for many sizes have few
+ * rows: of one matrix all that read the same kept columns are made in turn, and these stay in the second cache. */
 void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t parts)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    int64_t below = c->batch * rows->blocks * parts * columns->blocks;
+    const bool columns_first = c->r->general && c->once && parts == 1 && c->batch == 1;
+    const int64_t inner = columns_first ? 1 : parts * columns->blocks;
+    int64_t below = c->batch * rows->blocks * inner;
     for (uint32_t d = 0; d < c->out.rank; d++) {
         c->at[d] = opjit_ir_index(f, 0);
         if ((int32_t)d == rows->dimension || (int32_t)d == columns->dimension || c->out.sizes[d] == 1)
@@ -52,9 +55,9 @@ void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p, int64_t 
     }
     if (columns->shared || c->rest != 0)
         opjit_ir_contract_set_matrix(c, list);
-    opjit_ir_contract_set_side(c, list, CONTRACT_ROWS,
-                               opjit_ir_contract_digit(c, p, parts * columns->blocks, rows->blocks));
-    opjit_ir_contract_set_side(c, list, CONTRACT_COLUMNS, opjit_ir_contract_digit(c, p, 1, columns->blocks));
+    const int64_t outer = columns_first ? rows->blocks : 1;
+    opjit_ir_contract_set_side(c, list, CONTRACT_ROWS, opjit_ir_contract_digit(c, p, inner, rows->blocks));
+    opjit_ir_contract_set_side(c, list, CONTRACT_COLUMNS, opjit_ir_contract_digit(c, p, outer, columns->blocks));
 }
 
 static void add_block(contraction *c, block *list)

@@ -21,6 +21,7 @@ typedef struct product {
     bool constant;  /* B is, so that what is made of it is kept */
     bool bias;      /* max(result + bias[column], 0) is the output */
     bool temp;      /* the result is read by two outputs */
+    bool general;   /* tiles and blocks are those of a kernel for many sizes */
     const char *in[2], *type;
     bool zero[2];      /* of integers: factors less a zero point for each row or column, or one for all */
     bool zero_each[2];
@@ -71,6 +72,7 @@ static product draw_product(test_random *r)
     p.tiles.share = test_random_chance(r, 50);
     p.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     p.tiles.block_columns = (uint32_t)draw(r, 1, 20);
+    p.general = test_random_chance(r, 30);
     return p;
 }
 
@@ -224,7 +226,9 @@ static bool check_product(const product *p, const rt_target *target, test_random
     rt_bytes text;
     void *memory[SLOTS + 1] = { NULL };
     opjit_error error = { 0 };
-    const ir_pass_env env = { .target = target, .tiles = &p->tiles, .verify = true, .once = true };
+    const ir_pass_env env = {
+        .target = target, .tiles = &p->tiles, .verify = true, .once = true, .general = p->general
+    };
     write_text(p, &text);
     ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
                                  &f, &error) == OPJIT_OK,
@@ -268,11 +272,37 @@ START_TEST(products)
 }
 END_TEST
 
+/* Blocks that follow each other read the same kept columns: of five blocks of rows the number is the lowest digit. */
+START_TEST(columns_that_are_kept)
+{
+    static const char source[] = "kernel @f {\n in %a: f32[300,512]\n const %b: f32[512,384]\n out %o: f32[300,384]\n"
+                                 " def %s: f32[300,384] (%i,%j) = reduce dot %k in 0..512: "
+                                 "pair(load %a[%i,%k], load %b[%k,%j])\n"
+                                 " yield %o (%p,%q) = load %s[%p,%q]\n}\n";
+    rt_target target;
+    rt_bytes text;
+    ir_func f;
+    opjit_error error = { 0 };
+    ck_assert(opjit_rt_target_parse("cpu:x86-64-v4", &target, &error) == OPJIT_OK);
+    const ir_pass_env env = { .target = &target, .verify = true, .once = true, .general = true };
+    ck_assert_msg(opjit_ir_parse(source, strlen(source), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_CLEANED, &error) == OPJIT_OK, "%s", error.message);
+    opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+    opjit_ir_print(&f, &text);
+    opjit_rt_bytes_u8(&text, 0);
+    ck_assert_msg(strstr((const char *)text.data, ", 5), 64)") != NULL, "%s", (const char *)text.data);
+    opjit_rt_bytes_free(&text);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ir.contract");
     TCase *tcase = tcase_create("products");
     tcase_add_test(tcase, products);
+    tcase_add_test(tcase, columns_that_are_kept);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
