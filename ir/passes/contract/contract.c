@@ -17,6 +17,7 @@ enum {
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
     FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy, however far */
+    FEW_PAGES = 64 * 4096,     /* bytes from the first k of a block to the last, for which a first TLB has entries */
     WIDE_TILE = 128,           /* bytes: where lines of a tile lie side by side, */
     SETS_OF_BLOCK = 128,       /* else not at distances that leave few of a cache's sets */
     SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
@@ -276,9 +277,10 @@ static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
 
 /* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as
  * columns, few enough to stay in a cache, and not at distances that are one set of it. */
-static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
+static bool lies_well(const contraction *c, uint32_t side, const rt_target *target)
 {
     ir_func *f = c->f;
+    const int64_t l2 = (int64_t)target->l2;
     const contract_side *s = &c->side[side];
     const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), s->factor);
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
@@ -297,8 +299,18 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
         return false;
     /* In a step of a recurrence a copy would take longer than what it saves. */
     if (side == CONTRACT_COLUMNS && !c->r->is_step && s->size * c->length * size > l2 / 2)
-        return !c->once && is_read_by_few(c, far * size, l2);
+        return !c->once && !c->by_columns && is_read_by_few(c, far * size, l2);
+    if (side == CONTRACT_COLUMNS && c->by_columns && !c->r->is_step && !c->r->general &&
+        c->side[CONTRACT_ROWS].size > FEW_TIMES && contract_most_k(c) * far * size > FEW_PAGES)
+        return false;
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
+}
+
+/* Whether the first cache has room for what a tile reads in a block of k. */
+static bool fits_first_cache(const contraction *c, const rt_target *target)
+{
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    return (c->side[CONTRACT_ROWS].tile + c->side[CONTRACT_COLUMNS].tile) * c->def.block * size <= (int64_t)target->l1;
 }
 
 /* Whether the side's factor is more than an element of memory. */
@@ -406,8 +418,9 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     columns->tile = given != NULL ? given->columns : columns_of_tile(c, lanes_of(c, given, target), target);
     set_blocks(c, rows, given != NULL ? given->block_rows : most);
     set_blocks(c, columns, ALL);
+    c->by_columns = fits_first_cache(c, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c->side[i].packed = !lies_well(c, i, (int64_t)target->l2);
+        c->side[i].packed = !lies_well(c, i, target);
     columns->turned = columns->packed && lies_apart(c);
     columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
 }
@@ -435,9 +448,10 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
         choose_across(c, given, target);
     else
         choose_sizes(c, given, lanes_of(c, given, target), target);
+    c->by_columns = fits_first_cache(c, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = c->streams ? i == CONTRACT_ROWS && is_computed(c, i)
-                                       : c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2);
+                                       : c->bytes > 0 || !lies_well(c, i, target);
     columns->packed = columns->packed && c->across == 0 && c->decoded == 0;
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
     columns->shared =

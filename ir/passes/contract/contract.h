@@ -55,6 +55,7 @@ typedef struct contraction {
     bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
     int64_t decoded;        /* columns are computed of bytes, as they are read: columns of a tile; 0: another form */
     int64_t decoded_k;      /* and k of a block that shares what else they are computed of */
+    bool by_columns;        /* a tile of columns stays in the first cache for all tiles of rows that lie in memory */
     bool streams;           /* few rows: columns are read as they lie, by stream.c */
     bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
     uint32_t parts;         /* which are this temp, [matrices, blocks of k, rows, columns] */

@@ -4,7 +4,8 @@
  *     pack the columns; for each tile of rows: pack them; for each tile of columns:
  *         tile = +0; for k, with the tile in registers: tile = fma(row, column, tile); total = total + tile
  *
- * Where there is one block of k, and no tile is partial, the results are stored from the tile. */
+ * Where rows are read as they lie, and a tile of columns stays in the first cache, the two loops change places.  Where
+ * there is one block of k, and no tile is partial, the results are stored from the tile. */
 #include "ir/passes/contract/contract.h"
 
 void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out)
@@ -126,6 +127,15 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
     return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
 }
 
+/* All tiles of rows that read a tile of columns, before the next one of these. */
+static void add_by_columns(contraction *c, block *list, ir_ref m_tiles, ir_ref n_tiles)
+{
+    block of_m, of_n;
+    const ir_ref n = contract_loop(c, list, n_tiles, &of_n);
+    const ir_ref m = contract_loop(c, &of_n, m_tiles, &of_m);
+    add_tile(c, &of_m, opjit_ir_block_let(c->f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile)), n);
+}
+
 void opjit_ir_contract_tiles(contraction *c, block *list)
 {
     ir_func *f = c->f;
@@ -133,7 +143,12 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     block of_m, of_n;
     opjit_ir_contract_pack_columns(c, list);
     const ir_ref n_tiles = opjit_ir_contract_tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
-    const ir_ref m = contract_loop(c, list, opjit_ir_contract_tiles_of(c, list, rows), &of_m);
+    const ir_ref m_tiles = opjit_ir_contract_tiles_of(c, list, rows);
+    if (c->by_columns && !rows->packed && !c->masked && c->rest == 0) {
+        add_by_columns(c, list, m_tiles, n_tiles);
+        return;
+    }
+    const ir_ref m = contract_loop(c, list, m_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
     opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
     const ir_ref last = contract_plus(c, contract_plus(c, rows->first, i), opjit_ir_index(f, rows->tile - 1));

@@ -11,6 +11,7 @@
 enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6, WINDOW_CONDITION = 2 };
 enum { WINDOW_CLASSES = 16 /* of both axes: each is a nest of loops */ };
 enum { WINDOW_PHASES = 8 /* at most */ };
+enum { WINDOW_MOST_TIMES = 2 /* tiles of rows that read positions from wherever they lie */ };
 enum { WINDOW_MANY_CLASSES = 4 /* for a loop over them: a block that is transposed has as many rows */ };
 enum { WINDOW_FORMS = 5 /* of tiles with some of the taps: likewise */ };
 
@@ -261,6 +262,14 @@ void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *o
 ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
 
 /* Whether windows have more than one position's element along an axis: they slide. */
+/* Whether so many tiles of rows read a tile of positions that these are put side by side first: on few pages, in all sets
+ * of the first cache, and not at distances at which results are stored. */
+static inline bool window_is_read_often(const window *w)
+{
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    return rows->block > WINDOW_MOST_TIMES * rows->tile;
+}
+
 static inline bool window_has_taps(const window *w)
 {
     return w->axis[0].digit >= 0 || w->axis[1].digit >= 0;

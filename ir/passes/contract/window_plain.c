@@ -9,8 +9,7 @@
  *
  * Positions are counted across lines.  What is left behind whole tiles has a tile that reaches back: it makes again
  * what the one before it made, and stores what is its own.  So nothing is padded, and with one block of k there are no
- * totals.  A tile's positions are copied only where something is computed of them, or where those of all k would be in
- * the same sets of the first cache. */
+ * totals.  A tile's positions are copied where something is computed of them, or where many tiles of rows read them. */
 #include "ir/passes/contract/window.h"
 
 #include <math.h>
@@ -20,8 +19,6 @@ enum {
     APART = 16,        /* elements behind a row of totals: they are not all in one set of a cache */
     PARTS = 4,         /* totals may take one of so many parts of the second cache, */
     FACTORS = 2,       /* and the other factor of a block of k so many of these */
-    SET_BYTES = 4096,  /* from one line of a set of the first cache to the next */
-    MOST_TIMES = 5,    /* tiles of rows that read a position from wherever it lies */
     MOST_BLOCKS = 256, /* of lines, that are tried, */
     MORE_BLOCKS = 2,   /* and so many times as many of rows as others have */
 };
@@ -118,7 +115,6 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
-    const int64_t positions = w->axis[0].size * w->axis[1].size;
     if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
         return false;
     const int64_t part = (int64_t)target->l2 / PARTS / size, most_totals = w->c.length > w->most ? part : INT64_MAX;
@@ -127,7 +123,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     if (!choose_blocks(w, given, lanes, given_totals, FACTORS * part / k))
         return false;
     w->plain = true;
-    w->beside = !is_memory(w) || (positions * size % SET_BYTES == 0 && rows->block > MOST_TIMES * rows->tile);
+    w->beside = !is_memory(w) || window_is_read_often(w);
     return true;
 }
 

@@ -41,7 +41,8 @@ static void declare_scratch(window *w)
         opjit_ir_window_declare_plain(w);
         return;
     }
-    if (!w->bare && !w->alone && !w->in_place)
+    const bool often = w->bytes == 0 && !w->by_rows && !w->pool && window_is_read_often(w);
+    if ((!w->bare || often) && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0 && !w->parted) {
         const int64_t lines = (w->totals + w->pitch - 1) / w->pitch;
@@ -128,9 +129,9 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
                                      : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
     if (w->in_place)
         from[2] = contract_plus(c, from[2], column);
-    x[columns->factor] = w->in_place ? opjit_ir_load(f, w->copy, from)
-                         : w->bare   ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
-                                     : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
+    x[columns->factor] = w->in_place     ? opjit_ir_load(f, w->copy, from)
+                         : w->panel == 0 ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
+                                         : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
     const ir_ref before = opjit_ir_load(f, c->tile, of);
     ir_ref sum = w->bytes > 0 ? ir_make3(f, IR_DOT4_US, IR_I32, before, x[columns->factor], x[rows->factor])
                               : ir_dot_step(f, type, x[0], x[1], before);
