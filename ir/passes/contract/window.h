@@ -261,15 +261,15 @@ typedef struct window_zeros {
 void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *out);
 ir_ref opjit_ir_window_less_zeros(window *w, ir_ref sum, const window_zeros *zeros, ir_ref place);
 
-/* Whether windows have more than one position's element along an axis: they slide. */
-/* Whether so many tiles of rows read a tile of positions that these are put side by side first: on few pages, in all sets
- * of the first cache, and not at distances at which results are stored. */
+/* Whether so many tiles of rows read a tile of positions that these are put side by side first: on few pages, in all
+ * sets of the first cache, and not at distances at which results are stored. */
 static inline bool window_is_read_often(const window *w)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     return rows->block > WINDOW_MOST_TIMES * rows->tile;
 }
 
+/* Whether windows have more than one position's element along an axis: they slide. */
 static inline bool window_has_taps(const window *w)
 {
     return w->axis[0].digit >= 0 || w->axis[1].digit >= 0;
