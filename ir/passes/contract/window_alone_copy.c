@@ -157,7 +157,7 @@ static int64_t padding_before(window *w, int64_t class)
     const window_axis *x = &w->axis[1];
     int64_t count = 0;
     bool is = true;
-    while (is && count <= x->reach) {
+    while (is && count < window_positions(x, class)) { /* padding may be longer than the window */
         ir_map map = { 0 };
         ir_map_set(f, &map, opjit_ir_coordinate(f, w->c.statement, (uint32_t)x->dimension), opjit_ir_index(f, count));
         if (x->digit >= 0)

@@ -17,10 +17,12 @@
 #include <string.h>
 
 enum {
-    MOST_TAPS = 9,   /* whose steps a tile spells out */
-    LANES = 32,      /* of accumulators */
-    PART = 8,        /* one of so many steps is to be left out */
-    MOST_TRIED = 4096 /* lines */
+    MOST_TAPS = 9,     /* whose steps a tile spells out */
+    LANES = 32,        /* of accumulators */
+    PART = 8,          /* one of so many steps is to be left out */
+    MOST_TRIED = 4096, /* lines */
+    OF_BLOCK = 1,      /* dimensions of columns that are copied once for all: matrix, block of k, tile, k, column */
+    OF_K = 3,
 };
 
 typedef struct number_form { /* of a float as an integer without its sign, times 2 */
@@ -177,6 +179,17 @@ static ir_ref or_none(const window *w, const number_form *form, ir_ref size)
     return ir_expr2(w->c.f, IR_SUB, form->bits, size, opjit_ir_const(w->c.f, form->bits, 1));
 }
 
+/* Steps of block q: the last one may have fewer, behind which its copy has nothing. */
+static ir_ref steps_of(const window *w, ir_ref q)
+{
+    ir_func *f = w->c.f;
+    const int64_t each = w->other.def.block, all = w->other.length;
+    const ir_ref before = ir_make2(f, IR_IMUL, IR_INDEX, q, opjit_ir_index(f, each));
+    return all % each == 0 ? opjit_ir_index(f, each)
+                           : ir_make2(f, IR_IMIN, IR_INDEX, opjit_ir_index(f, each),
+                                      ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, all), before));
+}
+
 /* The smallest of the other factor's elements; 0: one is infinite or NaN. */
 void opjit_ir_window_share_least(window *w, block *stages)
 {
@@ -195,8 +208,10 @@ void opjit_ir_window_share_least(window *w, block *stages)
     const ir_ref acc = opjit_ir_acc(f, form.bits, IR_KMIN, LANES);
     ir_ref at[8];
     opjit_ir_block_add(f, list, acc);
-    for (uint32_t d = 0; d < from.rank; list = &blocks[d++])
-        at[d] = contract_loop(&w->c, list, opjit_ir_index(f, (int64_t)from.sizes[d]), &blocks[d]);
+    for (uint32_t d = 0; d < from.rank; list = &blocks[d++]) {
+        const ir_ref count = d == OF_K ? steps_of(w, at[OF_BLOCK]) : opjit_ir_index(f, (int64_t)from.sizes[d]);
+        at[d] = contract_loop(&w->c, list, count, &blocks[d]);
+    }
     const ir_ref size = size_of(w, &form, opjit_ir_load(f, of, at));
     const ir_ref finite = ir_expr2(f, IR_LT, IR_BOOL, size, opjit_ir_const(f, form.bits, form.infinite));
     const ir_ref value =
