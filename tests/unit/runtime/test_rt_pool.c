@@ -287,6 +287,8 @@ static void look(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
         atomic_fetch_add(&v->wrong, 1);
     if (pthread_equal(pthread_self(), v->caller)) {
         atomic_fetch_add(&v->wrong, worker != 0);
+        for (int i = 0; i < 60000 && atomic_load(&v->others) == 0; i++) /* the other may start late */
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         return;
     }
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
