@@ -25,8 +25,7 @@ static bool put_bytes(dx_module *m, dx_symbol *s, LLVMValueRef data)
 static const char *put_function(dx_module *m, uint32_t symbol, const rt_target *target, rt_arena *arena)
 {
     dx_func f = { .m = m, .target = target, .arena = arena, .fn = m->symbols[symbol].of };
-    f.wide = rt_target_has(target, RT_X86_AVX512VL) && rt_target_has(target, RT_X86_AVX512BW) &&
-             rt_target_has(target, RT_X86_AVX512DQ);
+    f.wide = rt_target_has_avx512(target) && rt_target_has(target, RT_X86_AVX512DQ);
     f.bytes = f.wide || target->vector_bytes < AVX2_BYTES ? target->vector_bytes : AVX2_BYTES;
     opjit_dx_read(&f);
     if (!f.refused)

@@ -109,7 +109,8 @@ static LLVMValueRef gather_data(cg_func *f, const cg_access *a, bool masked)
 static LLVMValueRef gather(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
     LLVMValueRef lanes = affine ? NULL : look_up(f, a);
-    lanes = lanes || affine ? lanes : gather_data(f, a, masked);
+    if (!affine && !lanes)
+        lanes = gather_data(f, a, masked);
     if (lanes)
         return lanes;
 

@@ -201,8 +201,7 @@ bool opjit_cg_x86_tile(const rt_target *target, const cg_tile *t, rt_arena *aren
     x86_tile m = { .out = out };
     if (!rt_target_has(target, RT_X86_AVX2) || !rt_target_has(target, RT_X86_FMA))
         return false;
-    m.wide = rt_target_has(target, RT_X86_AVX512F) && rt_target_has(target, RT_X86_AVX512BW) &&
-             rt_target_has(target, RT_X86_AVX512VL);
+    m.wide = rt_target_has_avx512(target);
     m.dots = m.wide && rt_target_has(target, RT_X86_AVX512VNNI);
     m.vectors = m.wide ? X86_TILE_VECTORS : X86_TILE_VECTORS / 2;
     m.tr = opjit_cg_trace(t, arena);

@@ -20,15 +20,10 @@ static const char *cpu(const rt_target *target)
     return levels[target->level >= 1 && target->level <= 4 ? target->level - 1 : 0];
 }
 
-static bool has_avx512(const rt_target *t)
-{
-    return rt_target_has(t, RT_X86_AVX512F) && rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
-}
-
 /* AVX2 has vpmaskmov for 32 and 64 bits; without AVX-512 LLVM makes one branch per lane for all other widths. */
 static bool masked(const rt_target *t, uint32_t bits)
 {
-    return has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);
+    return rt_target_has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);
 }
 
 /* --- products of bytes -------------------------------------------------------------------------------------------- */
@@ -53,9 +48,9 @@ static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
     const uint32_t lanes = opjit_cg_lanes(a[0]), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
     const rt_target *t = f->target;
     if ((lanes != 4 && lanes != 8 && lanes != 16) || (lanes == 8 && !rt_target_has(t, RT_X86_AVX2)) ||
-        (lanes == 16 && !has_avx512(t)))
+        (lanes == 16 && !rt_target_has_avx512(t)))
         return NULL;
-    if (op == IR_DOT4_US && has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI)) {
+    if (op == IR_DOT4_US && rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI)) {
         LLVMTypeRef type = opjit_cg_int(f, 8, 4 * lanes);
         return opjit_cg_call_plain(
             f, bytes[width], 3,
@@ -74,7 +69,7 @@ static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
 static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef places)
 {
     const uint32_t bits = opjit_cg_bits(a);
-    if (!has_avx512(f->target) || opjit_cg_lanes(a) * bits != 512 || (bits != 32 && bits != 64) ||
+    if (!rt_target_has_avx512(f->target) || opjit_cg_lanes(a) * bits != 512 || (bits != 32 && bits != 64) ||
         LLVMTypeOf(a) != LLVMTypeOf(places))
         return NULL;
     return opjit_cg_call_plain(f, bits == 32 ? "llvm.x86.avx512.vpermi2var.d.512" : "llvm.x86.avx512.vpermi2var.q.512",
@@ -84,7 +79,7 @@ static LLVMValueRef permute(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValu
 /* Whether these are numbers in whole 512-bit vectors. */
 static bool whole_floats(const cg_func *f, LLVMValueRef v)
 {
-    return has_avx512(f->target) && opjit_cg_lanes(v) * opjit_cg_bits(v) == 512 &&
+    return rt_target_has_avx512(f->target) && opjit_cg_lanes(v) * opjit_cg_bits(v) == 512 &&
            (LLVMTypeOf(v) == opjit_cg_float(f, IR_F32, 16) || LLVMTypeOf(v) == opjit_cg_float(f, IR_F64, 8));
 }
 
@@ -116,7 +111,7 @@ static LLVMValueRef limit(cg_func *f, bool max, LLVMValueRef x, LLVMValueRef y, 
 
 static bool compares(const rt_target *t, uint32_t bits, uint32_t lanes)
 {
-    return has_avx512(t) && rt_target_has(t, RT_X86_AVX512DQ) && bits >= 32 && lanes * bits == 512;
+    return rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512DQ) && bits >= 32 && lanes * bits == 512;
 }
 
 static LLVMValueRef compare(cg_func *f, LLVMRealPredicate how, LLVMValueRef x, LLVMValueRef y)
@@ -155,7 +150,7 @@ static LLVMValueRef unless_nan(cg_func *f, LLVMValueRef x, LLVMValueRef y)
 
 static bool gathers(const rt_target *t, uint32_t bits, uint32_t lanes)
 {
-    return has_avx512(t) && ((bits == 32 && (lanes == 8 || lanes == 16)) || (bits == 64 && lanes == 8));
+    return rt_target_gathers(t) && ((bits == 32 && (lanes == 8 || lanes == 16)) || (bits == 64 && lanes == 8));
 }
 
 static LLVMValueRef gather(cg_func *f, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef offsets, LLVMValueRef mask)
@@ -177,7 +172,7 @@ static LLVMValueRef look_up(cg_func *f, LLVMValueRef address, LLVMValueRef place
     enum { LANES = 64 };
     LLVMTypeRef type = opjit_cg_int(f, 8, LANES);
     LLVMValueRef parts[4], halves[2];
-    if (!has_avx512(f->target) || !rt_target_has(f->target, RT_X86_AVX512VBMI) || LLVMTypeOf(places) != type)
+    if (!rt_target_looks_up(f->target) || LLVMTypeOf(places) != type)
         return NULL;
     for (uint32_t i = 0; i < 4; i++) {
         parts[i] = LLVMBuildLoad2(
@@ -223,7 +218,9 @@ static LLVMValueRef nearest(cg_func *f, LLVMValueRef x)
 {
     enum { LEAST = 4, MOST = 16 };
     const uint32_t lanes = opjit_cg_lanes(x);
-    const uint32_t most = has_avx512(f->target) ? MOST : rt_target_has(f->target, RT_X86_AVX2) ? MOST / 2 : LEAST;
+    const uint32_t most = rt_target_has_avx512(f->target)         ? MOST
+                          : rt_target_has(f->target, RT_X86_AVX2) ? MOST / 2
+                                                                  : LEAST;
     LLVMValueRef halves[2];
     if (lanes > most) {
         for (uint32_t i = 0; i < 2; i++)

@@ -269,7 +269,7 @@ void opjit_ir_look_up_bytes(ir_func *f, const rt_target *target)
 {
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
     tabler t = { .f = f, .count = f->tensor_count };
-    t.least = target != NULL && pass_looks_up_vectors(target) ? LEAST_BYTES : LEAST_WEIGHT;
+    t.least = target != NULL && rt_target_looks_up(target) ? LEAST_BYTES : LEAST_WEIGHT;
     uint32_t count = 0, at = 0;
     ir_ref next, last = 0; /* of the recurrence that s is in, whose definitions stay together */
     bool any = false;

@@ -201,16 +201,6 @@ void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
 void opjit_ir_read_constants(ir_func *f); /* fold.c: of definitions that are one constant */
 void opjit_ir_round_nearest(ir_func *f);  /* nearest.c */
 void opjit_ir_look_up_bytes(ir_func *f, const rt_target *target); /* byte_table.c; NULL: any target */
-/* Whether it has instructions that load lanes of 32 and 64 bits from places in other lanes; that look up a vector of
- * bytes in a table of 256. */
-static inline bool pass_gathers(const rt_target *t)
-{
-    return rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
-}
-static inline bool pass_looks_up_vectors(const rt_target *t)
-{
-    return pass_gathers(t) && rt_target_has(t, RT_X86_AVX512VBMI);
-}
 void opjit_ir_remove_unread(ir_func *f);  /* fold.c: definitions */
 /* cut_reductions.c: cuts few long reductions into blocks that can be computed in parallel. */
 void opjit_ir_cut_reductions(ir_func *f);

@@ -88,22 +88,14 @@ static int64_t divisor_of(const ir_func *f, const ir_affine *sum)
 /* Divides sum >= least by what divides all of the sum's factors; false: by 1. */
 static bool divide(ir_affine *sum, int64_t *least)
 {
-    uint64_t by = 0;
-    for (uint32_t i = 0; i < sum->count; i++) {
-        uint64_t rest = sum->factors[i] == INT64_MIN ? 1 : (uint64_t)llabs(sum->factors[i]);
-        while (rest != 0) {
-            const uint64_t next = by % rest;
-            by = rest;
-            rest = next;
-        }
-    }
-    const int64_t divisor = (int64_t)by;
-    int64_t above;
+    int64_t by = 0, above;
+    for (uint32_t i = 0; i < sum->count; i++)
+        by = gcd(by, sum->factors[i] == INT64_MIN ? 1 : llabs(sum->factors[i]));
     if (by < 2 || !checked_subi(*least, sum->constant, &above))
         return false;
     for (uint32_t i = 0; i < sum->count; i++)
-        sum->factors[i] /= divisor;
-    *least = above / divisor + (above % divisor > 0); /* up */
+        sum->factors[i] /= by;
+    *least = above / by + (above % by > 0); /* up */
     sum->constant = 0;
     return true;
 }

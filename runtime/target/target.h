@@ -82,6 +82,18 @@ static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->
 bool opjit_rt_target_has_masks(const rt_target *target);
 /* Whether code at level quick calls functions for mathematical ops, rather than having their sequences in place. */
 bool opjit_rt_target_calls_math(const rt_target *target);
+/* Whether it has AVX-512 for all integers, and for short vectors, too. */
+static inline bool rt_target_has_avx512(const rt_target *t)
+{
+    return rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL); /* which both include F */
+}
+/* Whether it has instructions that load lanes of 32 and 64 bits from places that other lanes say. */
+static inline bool rt_target_gathers(const rt_target *t) { return rt_target_has_avx512(t); }
+/* Whether it has an instruction that looks up a vector of bytes in half of a table of 256. */
+static inline bool rt_target_looks_up(const rt_target *t)
+{
+    return rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VBMI);
+}
 /* Whether it has an instruction that multiplies floats by powers of two (IR_SCALE). */
 bool opjit_rt_target_scales(const rt_target *target);
 /* Whether it has an instruction that rounds FLOAT32 to INT32, as IR_NEAREST does. */

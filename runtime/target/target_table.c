@@ -271,6 +271,5 @@ bool opjit_rt_target_scales(const rt_target *t)
 
 bool opjit_rt_target_has_masks(const rt_target *t)
 {
-    return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||
-           rt_target_has(t, RT_RISCV_V);
+    return rt_target_has_avx512(t) || rt_target_has(t, RT_ARM_SVE) || rt_target_has(t, RT_RISCV_V);
 }

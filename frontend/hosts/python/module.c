@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/hosts/context.h"
 #include "frontend/hosts/python/host.h"
 
 /* --- errors ------------------------------------------------------------------------------------------------------- */
@@ -44,13 +45,10 @@ PyObject *host_raise(host_state *state, const opjit_error *error)
 /* --- context ------------------------------------------------------------------------------------------------------ */
 opjit_context *host_context(host_state *state)
 {
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    const opjit_context_options options = host_context_options();
     opjit_error error;
     if (state->context != NULL)
         return state->context;
-    options.flags = OPJIT_CONTEXT_ALLOW_INTERPRETER;
-    const char *const folder = getenv("OPJIT_CACHE_DIR");
-    options.cache_dir = folder != NULL && folder[0] != '\0' ? folder : NULL;
     if (opjit_context_create(&options, &state->context, &error) != OPJIT_OK)
         host_raise(state, &error);
     return state->context;

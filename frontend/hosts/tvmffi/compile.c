@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/hosts/context.h"
 #include "frontend/hosts/tvmffi/host.h"
 
 /* --- the context, one for the process ----------------------------------------------------------------------------- */
@@ -14,11 +15,8 @@ static opjit_context *context; /* made when it is first needed, again where that
 
 static opjit_status find_context(opjit_context **out, opjit_error *error)
 {
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    const opjit_context_options options = host_context_options();
     opjit_status status = OPJIT_OK;
-    options.flags = OPJIT_CONTEXT_ALLOW_INTERPRETER;
-    const char *const folder = getenv("OPJIT_CACHE_DIR");
-    options.cache_dir = folder != NULL && folder[0] != '\0' ? folder : NULL;
     (void)pthread_mutex_lock(&lock);
     if (context == NULL)
         status = opjit_context_create(&options, &context, error);

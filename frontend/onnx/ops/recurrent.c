@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recurrent.c - RNN, GRU and LSTM: DirectML's operators have ONNX's meaning, in four dimensions. */
+#include <strings.h>
+
 #include "frontend/onnx/ops/ops.h"
 
 enum { ACTIVATIONS = 6 };
@@ -41,10 +43,7 @@ static float next_number(const onnx_attribute *a, uint32_t *taken, float otherwi
 /* Whether a function has this name; ONNX Runtime takes small letters, too. */
 static bool is_named(wire_bytes given, const char *name)
 {
-    bool same = given.size == strlen(name);
-    for (size_t k = 0; same && k < given.size; k++)
-        same = (given.data[k] | 0x20) == (name[k] | 0x20);
-    return same;
+    return given.size == strlen(name) && strncasecmp((const char *)given.data, name, given.size) == 0;
 }
 
 /* Activation i of the node, after those before it took some of alphas and betas; defaults: those of one direction. */

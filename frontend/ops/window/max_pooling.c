@@ -89,19 +89,33 @@ static bool split(uint32_t size, uint64_t windows, uint32_t stride, uint32_t dil
     return out->parts > 1 && (double)out->windows * (out->rest + PASS) < (double)windows * (size - out->parts);
 }
 
-/* The steps of windows along one dimension, in as many passes as lower_line makes. */
+enum { MOST_PASSES = 16 };
+
+/* The passes in which so many windows along dimension d are made, the last one first.  Returns the place of the first
+ * pass, which reads the image's elements. */
+static uint32_t find_passes(const fe_window *w, uint32_t d, uint64_t windows, window_parts out[MOST_PASSES + 1])
+{
+    uint32_t count = 0, size = w->sizes[d];
+
+    while (count < MOST_PASSES &&
+           split(size, windows, count == 0 ? w->strides[d] : 1, window_dilation(w, d), &out[count])) {
+        size = out[count].rest;
+        windows = out[count++].windows;
+    }
+    out[count] = (window_parts){ .parts = size, .apart = 1 };
+    return count;
+}
+
+/* The steps of windows along one dimension. */
 static double steps_of(const fe_window *w, uint32_t d, uint64_t windows)
 {
-    uint32_t size = w->sizes[d], stride = w->strides[d];
-    window_parts p;
+    window_parts passes[MOST_PASSES + 1];
+    const uint32_t count = find_passes(w, d, windows, passes);
     double steps = 0;
 
-    for (; split(size, windows, stride, window_dilation(w, d), &p); stride = 1) {
-        steps += (double)windows * p.parts;
-        windows = p.windows;
-        size = p.rest;
-    }
-    return steps + (double)windows * size;
+    for (uint32_t i = 0; i <= count; i++)
+        steps += (double)(i == 0 ? windows : passes[i - 1].windows) * passes[i].parts;
+    return steps;
 }
 
 /* How long a line is whose windows are all inside; 0: the image's is. */
@@ -169,24 +183,18 @@ static uint32_t pad(op_lowering *l, const fe_window *w, fe_tensor *image, uint64
 static ir_ref lower_line(op_lowering *l, window_line *line, uint32_t d, uint32_t *tensor, fe_tensor *image,
                          const fe_tensor *next)
 {
-    enum { MOST_PASSES = 16 };
-    window_parts parts[MOST_PASSES];
-    const uint32_t taps = line->sizes[d], stride = line->strides[d], dilation = line->dilations[d];
-    uint64_t windows = next->sizes[WINDOW_FIRST + d];
-    uint32_t count = 0, size = taps;
+    window_parts passes[MOST_PASSES + 1];
+    const uint32_t stride = line->strides[d], dilation = line->dilations[d];
+    const uint32_t count = find_passes(&line->window, d, next->sizes[WINDOW_FIRST + d], passes);
     ir_ref max = 0;
 
-    for (; count < MOST_PASSES && split(size, windows, count == 0 ? stride : 1, dilation, &parts[count]); count++) {
-        size = parts[count].rest;
-        windows = parts[count].windows;
-    }
     for (uint32_t i = count + 1; i-- > 0 && !l->f->failed;) {
         fe_tensor made = *next;
-        line->sizes[d] = i == count ? size : parts[i].parts;
-        line->dilations[d] = i == count ? dilation : parts[i].apart * dilation;
+        line->sizes[d] = passes[i].parts;
+        line->dilations[d] = passes[i].apart * dilation;
         line->strides[d] = i == 0 ? stride : 1;
         if (i > 0)
-            made.sizes[WINDOW_FIRST + d] = (uint32_t)parts[i - 1].windows;
+            made.sizes[WINDOW_FIRST + d] = (uint32_t)passes[i - 1].windows;
         max = lower_maximum(l, &line->window, *tensor, image, &made);
         *tensor = l->f->failed ? 0 : ir_at(l->f, max)->ref;
         *image = made;

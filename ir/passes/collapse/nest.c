@@ -82,6 +82,7 @@ static bool *find_moving(const nest *n, const ir_reach *seen)
 {
     ir_func *f = n->f;
     bool *moves = ARENA_ARRAY(&f->scratch, bool, seen->count);
+    const uint32_t *places = opjit_ir_reach_places(f, seen);
     for (uint32_t k = 0; k < seen->count && moves != NULL; k++) { /* operands are older than the node */
         const ir_ref r = seen->nodes[k];
         const ir_node *node = ir_at(f, r);
@@ -89,14 +90,14 @@ static bool *find_moving(const nest *n, const ir_reach *seen)
         for (uint32_t d = 0; d < n->rank; d++)
             moves[k] = moves[k] || r == n->vars[d];
         for (uint32_t i = 0; i < node->count && node->op != IR_LOAD; i++)
-            moves[k] = moves[k] || moves[opjit_ir_reach_place(seen, ir_operand(f, r, i))];
+            moves[k] = moves[k] || moves[places[ir_operand(f, r, i)]];
     }
     return moves;
 }
 
-/* Whether the load is of memory that no other load of the stage reads, at places that loaded elements say: so it is
- * the same however coordinates are merged. */
-static bool is_placed(const nest *n, const ir_reach *seen, const bool *moves, ir_ref load)
+/* Whether the load is at places that loaded elements say, of memory that no other load of the stage reads: so it is the
+ * same however coordinates are merged.  loads: how many there are of each tensor. */
+static bool is_placed(const nest *n, const ir_reach *seen, const bool *moves, const ir_table *loads, ir_ref load)
 {
     const ir_func *f = n->f;
     const uint32_t tensor = ir_at(f, load)->ref, out = nest_output(n);
@@ -106,10 +107,7 @@ static bool is_placed(const nest *n, const ir_reach *seen, const bool *moves, ir
             return false;
         placed = placed || ir_at(f, ir_operand(f, load, i))->op != IR_CONST;
     }
-    for (uint32_t k = 0; k < seen->count && placed; k++)
-        placed = seen->nodes[k] == load || ir_at(f, seen->nodes[k])->op != IR_LOAD ||
-                 ir_at(f, seen->nodes[k])->ref != tensor;
-    return placed && tensor != out && tensor != f->tensors[out].alias;
+    return placed && opjit_ir_table_get(loads, tensor) == 1 && tensor != out && tensor != f->tensors[out].alias;
 }
 
 static bool find_uses(nest *n)
@@ -123,12 +121,18 @@ static bool find_uses(nest *n)
         f->failed = true;
         return false;
     }
+    ir_table loads = { 0 };
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *node = ir_at(f, seen.nodes[k]);
+        if (node->op == IR_LOAD)
+            opjit_ir_table_set(f, &loads, node->ref, opjit_ir_table_get(&loads, node->ref) + 1);
+    }
     n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor differently */
     for (uint32_t d = 0; d < n->rank; d++)
         n->regular = n->regular && n->offsets[d] == 0;
     for (uint32_t k = 0; k < seen.count; k++) {
         const ir_ref r = seen.nodes[k];
-        if (ir_at(f, r)->op == IR_LOAD && !is_placed(n, &seen, moves, r)) {
+        if (ir_at(f, r)->op == IR_LOAD && !is_placed(n, &seen, moves, &loads, r)) {
             n->loads[n->load_count++] = r;
             n->regular = n->regular && at_store(n, r) && n->stages[ir_at(f, r)->ref] == 1;
         }

@@ -81,8 +81,9 @@ void opjit_ir_contract_fill(contraction *c, block *list, uint32_t tensor, ir_ref
 ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, int64_t size);
 /* Sets where block `number` of a side begins, and how much of it there is. */
 void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_ref number);
-/* Likewise block q of k. */
+/* Likewise block q of k; how much of k a block has that begins at first_k. */
 void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q);
+ir_ref opjit_ir_contract_steps(const contraction *c, ir_ref first_k);
 /* The side's factor in row or column `own`, for k, as an expression; 0: a failure. */
 ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k);
 /* Its value, of which equal parts are computed once in the list. */

@@ -133,17 +133,22 @@ void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_r
     }
 }
 
-void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q)
+ir_ref opjit_ir_contract_steps(const contraction *c, ir_ref first_k)
 {
     ir_func *f = c->f;
     const int64_t size = c->def.block;
+    const ir_ref whole = opjit_ir_index(f, c->length < size ? c->length : size);
+    if (c->length <= size || c->length % size == 0)
+        return whole;
+    const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, c->length), first_k);
+    return ir_make2(f, IR_IMIN, IR_INDEX, whole, rest);
+}
+
+void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q)
+{
     c->q = q;
-    c->first_k = opjit_ir_block_let(f, list, contract_times(c, q, size));
-    c->here_k = opjit_ir_index(f, c->length < size ? c->length : size);
-    if (c->length > size && c->length % size != 0) {
-        const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, c->length), c->first_k);
-        c->here_k = opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, c->here_k, rest));
-    }
+    c->first_k = opjit_ir_block_let(c->f, list, contract_times(c, q, c->def.block));
+    c->here_k = opjit_ir_block_let(c->f, list, opjit_ir_contract_steps(c, c->first_k));
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */

@@ -179,17 +179,6 @@ static ir_ref or_none(const window *w, const number_form *form, ir_ref size)
     return ir_expr2(w->c.f, IR_SUB, form->bits, size, opjit_ir_const(w->c.f, form->bits, 1));
 }
 
-/* Steps of block q: the last one may have fewer, behind which its copy has nothing. */
-static ir_ref steps_of(const window *w, ir_ref q)
-{
-    ir_func *f = w->c.f;
-    const int64_t each = w->other.def.block, all = w->other.length;
-    const ir_ref before = ir_make2(f, IR_IMUL, IR_INDEX, q, opjit_ir_index(f, each));
-    return all % each == 0 ? opjit_ir_index(f, each)
-                           : ir_make2(f, IR_IMIN, IR_INDEX, opjit_ir_index(f, each),
-                                      ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, all), before));
-}
-
 /* The smallest of the other factor's elements; 0: one is infinite or NaN. */
 void opjit_ir_window_share_least(window *w, block *stages)
 {
@@ -209,8 +198,10 @@ void opjit_ir_window_share_least(window *w, block *stages)
     ir_ref at[8];
     opjit_ir_block_add(f, list, acc);
     for (uint32_t d = 0; d < from.rank; list = &blocks[d++]) {
-        const ir_ref count = d == OF_K ? steps_of(w, at[OF_BLOCK]) : opjit_ir_index(f, (int64_t)from.sizes[d]);
-        at[d] = contract_loop(&w->c, list, count, &blocks[d]);
+        const ir_ref steps = /* the last block may have fewer, behind which its copy has nothing */
+            d == OF_K ? opjit_ir_contract_steps(&w->other, contract_times(&w->c, at[OF_BLOCK], w->other.def.block))
+                      : opjit_ir_index(f, (int64_t)from.sizes[d]);
+        at[d] = contract_loop(&w->c, list, steps, &blocks[d]);
     }
     const ir_ref size = size_of(w, &form, opjit_ir_load(f, of, at));
     const ir_ref finite = ir_expr2(f, IR_LT, IR_BOOL, size, opjit_ir_const(f, form.bits, form.infinite));

@@ -105,7 +105,7 @@ static bool looks_up(const scheduler *s, ir_ref load, const work *w)
     const ir_func *f = s->f;
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
     const ir_ref at = t->rank == 1 ? ir_operand(f, load, 0) : 0;
-    return pass_looks_up_vectors(s->target) && at != 0 &&
+    return rt_target_looks_up(s->target) && at != 0 &&
            opjit_ir_type_size(t->type) == 1 && t->sizes[0] == TABLE && t->strides[0] == 1 && w->size == 1 &&
            w->store != 0 && ir_operand(f, w->store, 0) == load && is_byte_of_memory(f, at);
 }
@@ -121,7 +121,7 @@ bool opjit_ir_loads_vectors(const scheduler *s, ir_ref load, ir_ref loop, work *
             return true;
         w->worth += BY_TABLE;
         const bool table = is_by_table(f, load, loop, &places);
-        if (table && pass_gathers(s->target) && opjit_ir_type_size((ir_type)ir_at(f, load)->type) >= 4)
+        if (table && rt_target_gathers(s->target) && opjit_ir_type_size((ir_type)ir_at(f, load)->type) >= 4)
             w->cost += places;
         return table;
     }

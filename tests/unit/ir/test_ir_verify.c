@@ -139,8 +139,9 @@ START_TEST(joined)
                              TENSORS, 4 * TENSORS, TENSORS + 1, TENSORS + 2, TENSORS + 1, TENSORS + 3, 4 * TENSORS,
                              TENSORS, TENSORS + 1, TENSORS + 3, TENSORS + 3, TENSORS + 2);
     for (int i = 0; i < TENSORS - 1; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "select(lt(%%%d, imax(%d, %%%d)), load %%%d[iadd(%%%d, %d)], ",
-                                 TENSORS + 3, 4 * i + 4, TENSORS + 2, i, TENSORS + 3, -4 * i);
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "select(lt(%%%d, imax(%d, %%%d)), load %%%d[iadd(%%%d, %d)], ", TENSORS + 3, 4 * i + 4,
+                                 TENSORS + 2, i, TENSORS + 3, -4 * i);
     used += (size_t)snprintf(text + used, sizeof text - used, "load %%%d[iadd(%%%d, %d)]", TENSORS - 1, TENSORS + 3,
                              -4 * (TENSORS - 1));
     for (int i = 0; i < TENSORS; i++)
