@@ -236,7 +236,7 @@ bool opjit_onnx_text_is(const onnx_import *m, const onnx_call *c, const char *na
 opjit_status opjit_onnx_spatial(onnx_import *m, const onnx_call *c, const char *name, uint32_t count,
                                 uint32_t otherwise, uint32_t *out);
 
-/* --- scope.c, import.c, fold.c ---------------------------------------------------------------------------------- */
+/* --- scope.c, order.c, import.c, fold.c ------------------------------------------------------------------------- */
 struct onnx_scope {
     onnx_scope *parent; /* NULL: none; a function has none */
     struct onnx_name *names;

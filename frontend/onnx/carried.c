@@ -35,16 +35,15 @@ void opjit_onnx_drop_use(onnx_import *m, onnx_uses *uses)
     m->computing->over = c;
 }
 
-opjit_status opjit_onnx_give_graph(onnx_import *m, onnx_uses *(*uses_of)(const onnx_scope *makers, wire_bytes name),
-                                   const wire_bytes *wanted, uint32_t count)
+opjit_status opjit_onnx_add_given(onnx_import *m, onnx_uses *uses)
 {
-    for (uint32_t i = count; i-- > 0 && m->computing != NULL;) {
-        onnx_given *const g = ARENA_NEW(m->arena, onnx_given);
-        if (g == NULL)
-            return opjit_rt_no_memory(m->error);
-        *g = (onnx_given){ m->computing->given, uses_of(m->makers, wanted[i]) };
-        m->computing->given = g;
-    }
+    if (m->computing == NULL)
+        return OPJIT_OK;
+    onnx_given *const g = ARENA_NEW(m->arena, onnx_given);
+    if (g == NULL)
+        return opjit_rt_no_memory(m->error);
+    *g = (onnx_given){ m->computing->given, uses };
+    m->computing->given = g;
     return OPJIT_OK;
 }
 

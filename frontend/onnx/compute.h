@@ -108,9 +108,8 @@ opjit_status opjit_onnx_first_part(onnx_import *m);
 opjit_status opjit_onnx_watch(onnx_import *m, const onnx_value *v, onnx_uses *uses);
 /* A use is over. */
 void opjit_onnx_drop_use(onnx_import *m, onnx_uses *uses);
-/* The nodes of a graph were imported, of which these outputs were wanted, made by these makers. */
-opjit_status opjit_onnx_give_graph(onnx_import *m, onnx_uses *(*uses_of)(const onnx_scope *makers, wire_bytes name),
-                                   const wire_bytes *wanted, uint32_t count);
+/* A graph gives its node an output with these uses (NULL: it has none), before those that it gave already. */
+opjit_status opjit_onnx_add_given(onnx_import *m, onnx_uses *uses);
 /* What a loop's next round gave is in its place: the states that came before are read.  before, now: what was given
  * last when either round had ended; output `first` is the first of that many states. */
 void opjit_onnx_end_round(onnx_import *m, onnx_given *before, const onnx_given *now, uint32_t first, uint32_t states);

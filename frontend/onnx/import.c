@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.c - nodes, one after the other: which of them are needed, in which order, what their inputs are, which row
- * makes them. */
+/* import.c - nodes, one after the other: what their inputs are, which row makes them. */
 #include <stdio.h>
 
-#include "frontend/onnx/compute.h"
 #include "frontend/onnx/ops/ops.h"
+#include "frontend/onnx/order.h"
 
 /* node 12 "conv1" (Conv) */
 static void prefix_node(onnx_import *m, const onnx_node *n)
@@ -14,195 +13,6 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
                               ONNX_SHOW(n->op));
     else
         opjit_rt_error_prefix(m->error, "node %u (" ONNX_NAME ")", n->index, ONNX_SHOW(n->op));
-}
-
-/* --- which nodes are needed, and in which order ------------------------------------------------------------------- */
-
-/* The node that makes a name. */
-typedef struct name_maker {
-    uint32_t node, readers;
-    onnx_uses uses; /* by nodes that are not imported yet and need more of it than its sizes, and by outputs */
-} name_maker;
-
-typedef enum node_state { NODE_UNSEEN, NODE_NEEDED, NODE_OPEN, NODE_ORDERED } node_state;
-
-/* Nodes by the names that they make, and what is known of each.  A walk goes from readers to makers: the first one to
- * find the nodes that are needed, the second one to put makers before readers. */
-typedef struct need {
-    onnx_scope *makers;
-    uint8_t *state; /* node_state */
-    uint32_t *stack;
-    uint32_t height;
-    uint64_t reads; /* of names that nodes make, by the nodes that are needed */
-    bool ordering;
-    uint32_t *levels, level; /* of nodes, and the greatest of those that make what a node reads; NULL: not yet */
-} need;
-
-static void mark(need *w, wire_bytes name, bool elements)
-{
-    name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(w->makers, name);
-    if (maker == NULL)
-        return;
-    if (w->levels != NULL) {
-        w->level = w->levels[maker->node] > w->level ? w->levels[maker->node] : w->level;
-        return;
-    }
-    if (!w->ordering) {
-        maker->readers++;
-        maker->uses.count += elements;
-        w->reads++;
-    }
-    if (w->state[maker->node] == (w->ordering ? NODE_NEEDED : NODE_UNSEEN)) {
-        w->state[maker->node] = NODE_NEEDED;
-        w->stack[w->height++] = maker->node;
-    }
-}
-
-/* Whether the node reads elements of its inputs, not their sizes alone. */
-static bool reads_elements(const onnx_node *n)
-{
-    return !wire_is(n->op, "Shape") && !wire_is(n->op, "Size");
-}
-
-static void mark_inputs(need *w, const onnx_node *n)
-{
-    for (uint32_t i = 0; i < n->input_count; i++)
-        mark(w, n->inputs[i], reads_elements(n));
-    for (uint32_t a = 0; a < n->attribute_count; a++) {
-        const onnx_graph *const g = n->attributes[a].graph;
-        for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
-            mark_inputs(w, &g->nodes[i]); /* as deep as read.c takes */
-        for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
-            mark(w, g->outputs[i].name, true);
-    }
-}
-
-static onnx_uses *uses_of(const onnx_scope *makers, wire_bytes name)
-{
-    name_maker *const maker = name.size == 0 ? NULL : opjit_onnx_find(makers, name);
-    return maker == NULL ? NULL : &maker->uses;
-}
-
-/* A use of a name is over. */
-static void drop(onnx_import *m, const onnx_scope *makers, wire_bytes name)
-{
-    onnx_uses *const uses = uses_of(makers, name);
-    if (uses != NULL)
-        opjit_onnx_drop_use(m, uses);
-}
-
-/* The node is imported, and has read what mark_inputs counted. */
-static void drop_inputs(onnx_import *m, const onnx_scope *makers, const onnx_node *n)
-{
-    for (uint32_t i = 0; i < n->input_count && reads_elements(n); i++)
-        drop(m, makers, n->inputs[i]);
-    for (uint32_t a = 0; a < n->attribute_count; a++) {
-        const onnx_graph *const g = n->attributes[a].graph;
-        for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
-            drop_inputs(m, makers, &g->nodes[i]);
-        for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
-            drop(m, makers, g->outputs[i].name);
-    }
-}
-
-uint64_t opjit_onnx_output_count(const onnx_node *nodes, uint32_t count)
-{
-    uint64_t names = 0;
-    for (uint32_t n = 0; n < count; n++)
-        names += nodes[n].output_count;
-    return names;
-}
-
-/* The needed nodes in the order of the file, except that what a later node makes is made first: files are to be sorted,
- * but some converters put new nodes at the end.  Nodes of a circle are in any order. */
-static opjit_status order_needed(onnx_import *m, need *w, const onnx_node *nodes, uint32_t count, uint32_t *out,
-                                 uint32_t *out_count)
-{
-    w->stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)w->reads + 1);
-    w->ordering = true;
-    if (w->stack == NULL)
-        return opjit_rt_no_memory(m->error);
-    for (uint32_t n = 0; n < count; n++) {
-        if (w->state[n] == NODE_NEEDED)
-            w->stack[w->height++] = n;
-        while (w->height > 0) {
-            const uint32_t top = w->stack[w->height - 1];
-            if (w->state[top] == NODE_NEEDED) {
-                w->state[top] = NODE_OPEN;
-                mark_inputs(w, &nodes[top]);
-                continue;
-            }
-            if (w->state[top] == NODE_OPEN) {
-                w->state[top] = NODE_ORDERED;
-                out[(*out_count)++] = top;
-            }
-            w->height--;
-        }
-    }
-    return OPJIT_OK;
-}
-
-/* Whether elements of an input decide how many the node gives, so that a part of the model ends there (compute.c). */
-static bool ends_part(const onnx_node *n)
-{
-    return wire_is(n->op, "NonZero") || wire_is(n->op, "NonMaxSuppression") || wire_is(n->op, "Compress") ||
-           wire_is(n->op, "Unique");
-}
-
-/* Of nodes that don't wait for each other, those behind fewer ends of parts come first: what a hundred classes of a
- * detector need is then made by one part, not by one for each of them. */
-static opjit_status order_parts(onnx_import *m, need *w, const onnx_node *nodes, uint32_t count, uint32_t *order,
-                                uint32_t ordered)
-{
-    uint32_t *const first = ARENA_ARRAY(m->arena, uint32_t, (size_t)ordered + 2); /* by level: of its nodes */
-    const uint32_t *const before = opjit_rt_arena_copy(m->arena, order, ordered, sizeof *order);
-    w->levels = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
-    if (first == NULL || before == NULL || w->levels == NULL)
-        return opjit_rt_no_memory(m->error);
-    for (uint32_t i = 0; i < ordered; i++) {
-        w->level = 0;
-        mark_inputs(w, &nodes[order[i]]);
-        w->levels[order[i]] = w->level + ends_part(&nodes[order[i]]);
-        first[w->levels[order[i]] + 1]++;
-    }
-    for (uint32_t i = 0; i < ordered; i++)
-        first[i + 1] += first[i];
-    for (uint32_t i = 0; i < ordered; i++)
-        order[first[w->levels[before[i]]]++] = before[i];
-    return OPJIT_OK;
-}
-
-static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
-                                uint32_t wanted_count, uint32_t **out, uint32_t *out_count)
-{
-    need w = { 0 };
-    const uint64_t names = opjit_onnx_output_count(nodes, count);
-    name_maker *maker = ARENA_ARRAY(m->arena, name_maker, (size_t)names + 1);
-    w.state = ARENA_ARRAY(m->arena, uint8_t, (size_t)count + 1);
-    w.stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
-    w.makers = opjit_onnx_scope(m, NULL, names);
-    *out = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
-    *out_count = 0;
-    if (maker == NULL || w.state == NULL || w.stack == NULL || w.makers == NULL || *out == NULL)
-        return opjit_rt_no_memory(m->error);
-    for (uint32_t n = 0; n < count; n++)
-        for (uint32_t i = 0; i < nodes[n].output_count; i++)
-            if (nodes[n].outputs[i].size != 0) {
-                const name_maker *const other = opjit_onnx_find(w.makers, nodes[n].outputs[i]);
-                if (other != NULL)
-                    return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
-                                           "{graph}: {\"" ONNX_NAME "\"} is made by node %u and by node %u",
-                                           ONNX_SHOW(nodes[n].outputs[i]), other->node, n);
-                *maker = (name_maker){ .node = n };
-                TRY(opjit_onnx_enter(m, w.makers, nodes[n].outputs[i], maker++));
-            }
-    for (uint32_t i = 0; i < wanted_count; i++)
-        mark(&w, wanted[i], true);
-    while (w.height > 0)
-        mark_inputs(&w, &nodes[w.stack[--w.height]]);
-    m->makers = w.makers;
-    TRY(order_needed(m, &w, nodes, count, *out, out_count));
-    return m->computing == NULL ? OPJIT_OK : order_parts(m, &w, nodes, count, *out, *out_count);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -374,7 +184,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
         onnx_value *const made = is_renamed(&c) ? c.inputs[0] : &c.outputs[i];
-        name_maker *const maker = opjit_onnx_find(m->makers, n->outputs[i]);
+        onnx_producer *const maker = opjit_onnx_find(m->makers, n->outputs[i]);
         made->readers += maker->readers;
         TRY(opjit_onnx_enter(m, m->scope, n->outputs[i], made));
         TRY(opjit_onnx_watch(m, made, &maker->uses));
@@ -386,21 +196,22 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
 opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                               uint32_t wanted_count)
 {
-    uint32_t *order = NULL, needed = 0;
+    onnx_order order;
     const onnx_scope *const outer = m->makers;
-    TRY(find_needed(m, nodes, count, wanted, wanted_count, &order, &needed));
-    const onnx_scope *const makers = m->makers;
-    for (uint32_t i = 0; i < needed; i++) {
-        const onnx_node *const n = &nodes[order[i]];
-        m->makers = makers; /* a node with graphs of its own has others */
+    TRY(opjit_onnx_order(m, nodes, count, wanted, wanted_count, &order));
+    for (uint32_t i = 0; i < order.count; i++) {
+        const onnx_node *const n = &nodes[order.nodes[i]];
+        m->makers = order.makers; /* a node with graphs of its own has others */
         if (import_node(m, n) != OPJIT_OK) {
             prefix_node(m, n);
             return opjit_rt_at_node(m->error, m->error->status, n->index);
         }
-        drop_inputs(m, makers, n);
+        opjit_onnx_drop_inputs(m, order.makers, n);
     }
-    m->makers = makers;
-    const opjit_status status = opjit_onnx_give_graph(m, uses_of, wanted, wanted_count);
     m->makers = outer;
-    return status;
+    for (uint32_t i = wanted_count; i-- > 0;) {
+        onnx_producer *const p = wanted[i].size == 0 ? NULL : opjit_onnx_find(order.makers, wanted[i]);
+        TRY(opjit_onnx_add_given(m, p == NULL ? NULL : &p->uses));
+    }
+    return OPJIT_OK;
 }
