@@ -180,7 +180,7 @@ class Pickles(unittest.TestCase):
         code = "k = opjit.compile(opjit.eye(7, 9)); print(k.info['from_disk'], k.info['interpreted'])"
         with tempfile.TemporaryDirectory() as folder:
             first, second = (elsewhere(code, OPJIT_CACHE_DIR=folder) for _ in range(2))
-        if first.endswith("True"):
+        if first.startswith("False True"):
             self.skipTest("built without code generation")
         self.assertEqual((first, second), ("False False", "True False"))
 

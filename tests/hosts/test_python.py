@@ -220,6 +220,17 @@ class Graphs(unittest.TestCase):
         self.same(k(a), want)
         self.same(opjit.compile(y, threads=2)(a), want)
 
+    def test_without_code_generation(self):
+        """Kernels run in the interpreter then, which a warning tells unless it was asked for."""
+        code = "import opjit\nprint(opjit.compile(opjit.eye(2, 2){}).info['interpreted'])"
+        environment = {k: v for k, v in os.environ.items() if k != "OPJIT_CACHE_DIR"}
+        environment["OPJIT_CODEGEN"] = "/nowhere/libopjit-codegen.so"
+        for asked, lines in ((", interpret=True", 0), ("", 1)):
+            done = subprocess.run([sys.executable, "-c", code.format(asked)], capture_output=True, text=True,
+                                  env=environment, timeout=120)
+            self.assertEqual(done.stdout, "True\n", done.stderr)
+            self.assertEqual(done.stderr.count("RuntimeWarning: kernels run in opjit's interpreter"), lines)
+
 
 class Operators(unittest.TestCase):
     def test_all_have_functions(self):

@@ -10,6 +10,7 @@
 The functions of this module read like NumPy's; opjit.ops has every operator.
 """
 import os as _os
+import warnings as _warnings
 from math import inf, nan
 
 from . import _opjit
@@ -57,8 +58,8 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
                     error.args = (f'{error}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}',)
                 raise
         if ranges:
-            return _opjit.compile_dynamic(read, _rows(ranges), level, interpret, threads, True)
-        return read().compile(level, interpret, threads)
+            return _told(_opjit.compile_dynamic(read, _rows(ranges), level, interpret, threads, True), interpret)
+        return _told(read().compile(level, interpret, threads), interpret)
     if callable(what) and not isinstance(what, _Deferred):
         if len(ranges) != len(dims or {}) or not ranges or shapes or values:
             raise TypeError("a function is compiled with dims={name: (least, largest, typical)} alone")
@@ -66,11 +67,20 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
         def build(*sizes):
             graph, outputs = _outputs(what(**dict(zip(ranges, sizes))))
             return graph._built(outputs)
-        return _opjit.compile_dynamic(build, _rows(ranges), level, interpret, threads, False)
+        return _told(_opjit.compile_dynamic(build, _rows(ranges), level, interpret, threads, False), interpret)
     if dims or shapes or values:
         raise TypeError("dims, shapes and values are for models, and dims for functions")
     graph, outputs = _outputs(what)
-    return graph._built(outputs).compile(level, interpret, threads)
+    return _told(graph._built(outputs).compile(level, interpret, threads), interpret)
+
+
+def _told(kernel, interpret):
+    """The kernel; a warning where it runs in the interpreter and nobody asked for that."""
+    if not interpret and kernel.info["interpreted"]:
+        _warnings.warn("kernels run in opjit's interpreter, a thousand times slower than code: code generation is not "
+                       "there, or of another build (OPJIT_VERBOSE=1 says why; interpret=True asks for it)",
+                       RuntimeWarning, stacklevel=3)
+    return kernel
 
 
 def _outputs(what):
