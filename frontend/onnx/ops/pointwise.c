@@ -90,7 +90,7 @@ opjit_status opjit_onnx_alpha(onnx_import *m, onnx_call *c)
     const DML_OPERATOR_TYPE type = type_of(c);
     const float otherwise = type == DML_OPERATOR_ACTIVATION_LEAKY_RELU ? 0.01f : 1.0f;
     const DML_ACTIVATION_ELU_OPERATOR_DESC desc = { NULL, NULL, opjit_onnx_float(m, c, "alpha", otherwise) };
-    return give_unary(m, c, type, &desc); /* of one form: ELU, CELU, LEAKY_RELU, THRESHOLDED_RELU, SWISH */
+    return give_unary(m, c, type, &desc); /* of one form: ELU, CELU, LEAKY_RELU, THRESHOLDED_RELU */
 }
 
 opjit_status opjit_onnx_hard_sigmoid(onnx_import *m, onnx_call *c)
@@ -153,11 +153,37 @@ opjit_status opjit_onnx_gelu(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, y, c->inputs[0]->type, c->inputs[0]->rank);
 }
 
-/* x * sigmoid(alpha * x) */
-opjit_status opjit_onnx_quick_gelu(onnx_import *m, onnx_call *c)
+/* sigmoid(x); of float32 no denormal, but the least number that is none, and e^-|x| is none on the way.  What reads an
+ * activation multiplies it hundreds of times, and on Intel's CPUs a product with a denormal takes a hundred times as
+ * long as another one. */
+static opjit_tensor sigmoid(onnx_import *m, opjit_tensor x, int32_t type)
 {
-    const DML_ACTIVATION_SWISH_OPERATOR_DESC desc = { NULL, NULL, opjit_onnx_float(m, c, "alpha", 1.702f) };
-    return give_unary(m, c, DML_OPERATOR_ACTIVATION_SWISH, &desc);
+    const float most = 87.33654f; /* -ln FLT_MIN */
+    return opjit_graph_sigmoid(m->graph, type == ONNX_FLOAT ? opjit_graph_clip(m->graph, x, -most, most) : x);
+}
+
+opjit_status opjit_onnx_sigmoid(onnx_import *m, onnx_call *c)
+{
+    TRY(opjit_onnx_need(m, c, 1));
+    const int32_t type = c->inputs[0]->type;
+    if (give_empty(m, c, type))
+        return m->error->status;
+    return opjit_onnx_give(m, c, 0, sigmoid(m, onnx_tensor_of(m, c, 0), type), type, c->inputs[0]->rank);
+}
+
+/* Swish, QuickGelu: x * sigmoid(alpha * x) */
+opjit_status opjit_onnx_swish(onnx_import *m, onnx_call *c)
+{
+    const float alpha = opjit_onnx_float(m, c, "alpha", wire_is(c->node->op, "Swish") ? 1.0f : 1.702f);
+    const DML_ACTIVATION_SWISH_OPERATOR_DESC desc = { NULL, NULL, alpha };
+    TRY(opjit_onnx_need(m, c, 1));
+    const int32_t type = c->inputs[0]->type;
+    if (type != ONNX_FLOAT || opjit_onnx_elements_of(c->inputs[0]) == 0)
+        return give_unary(m, c, DML_OPERATOR_ACTIVATION_SWISH, &desc);
+    const opjit_tensor x = onnx_tensor_of(m, c, 0);
+    const opjit_tensor scaled = alpha == 1 ? x : opjit_graph_multiply(m->graph, x, opjit_onnx_scalar(m, type, alpha));
+    const opjit_tensor y = opjit_graph_multiply(m->graph, x, sigmoid(m, scaled, type));
+    return opjit_onnx_give(m, c, 0, y, type, c->inputs[0]->rank);
 }
 
 /* x * tanh(ln(1 + e^x)) */

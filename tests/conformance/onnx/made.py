@@ -280,6 +280,20 @@ def fused():
     case("ExpandDims", [microsoft("ExpandDims", ["x", "a"])], {"x": floats(3, 4)}, {"a": scalar(1, "i4")})
 
 
+def sigmoids():
+    """Of numbers far from 0: no denormals, which what comes behind would be slow with."""
+    x = {"x": np.linspace(-300, 300, 4801, dtype="f4")}
+    least = {"least": scalar(np.finfo("f4").tiny)}
+    for alpha, nodes in ((1, [node("Sigmoid", ["x"], ["s"]), node("Mul", ["x", "s"])]),
+                         (.5, [node("Swish", ["x"], alpha=.5)]), (1.702, [microsoft("QuickGelu", ["x"])])):
+        case(f"sigmoids {alpha}", nodes, x, off=1e-7, opset=24,
+             want=lambda x, alpha=alpha: (x / (1 + np.exp(-alpha * x.astype("f8")))).astype("f4"))
+    case("sigmoids least", [node("Sigmoid", ["x"], ["s"]), node("Less", ["s", "least"])], x, least,
+         want=lambda x: np.zeros(x.shape, "?"))
+    case("sigmoids swish", [node("Swish", ["x"], ["s"]), node("Abs", ["s"], ["a"]), node("Less", ["a", "least"])],
+         {"x": x["x"][x["x"] != 0]}, least, opset=24, want=lambda x: np.zeros(x.shape, "?"))
+
+
 def empty():
     past = {"past": floats(2, BATCH, 0, 8), "x": floats(BATCH, 8, 3)}
     case("Concat with nothing",
@@ -571,8 +585,8 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, unsorted, scattered,
-                 looped, listed, wrapped, selected, others, embedded, attended, fused, empty, small, recurrent,
-                 between):
+                 looped, listed, wrapped, selected, others, embedded, attended, fused, sigmoids, empty, small,
+                 recurrent, between):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
