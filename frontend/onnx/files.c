@@ -23,14 +23,15 @@ static opjit_status no_file(const char *path, opjit_error *error)
     return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: %s", path, strerror(errno));
 }
 
-opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *error)
+opjit_status opjit_onnx_map(const char *path, wire_bytes *out, onnx_stamp *out_stamp, opjit_error *error)
 {
     struct stat about;
     *out = (wire_bytes){ NULL, 0 };
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (file < 0)
         return no_file(path, error);
-    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) ||
+        (out_stamp != NULL && !opjit_onnx_stamp(file, out_stamp))) {
         close(file);
         return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: no regular file", path);
     }
@@ -105,7 +106,7 @@ static struct onnx_file *open_file(onnx_files *files, wire_bytes name, opjit_err
     memcpy(path, files->folder, folder);
     path[folder] = '/';
     memcpy(path + folder + 1, name.data, (size_t)name.size);
-    if (opjit_onnx_map(path, &f->bytes, error) != OPJIT_OK)
+    if (opjit_onnx_map(path, &f->bytes, NULL, error) != OPJIT_OK)
         return NULL;
     f->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size };
     opjit_rt_mapped_add(files->mapped, &f->mapped);

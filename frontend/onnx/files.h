@@ -4,6 +4,7 @@
 #define OPJIT_FRONTEND_ONNX_FILES_H
 
 #include "frontend/onnx/call.h"
+#include "frontend/onnx/stamp.h"
 #include "runtime/base/mapped.h"
 
 /* The model's folder and the files of it that are mapped. */
@@ -15,8 +16,8 @@ struct onnx_files {
     wire_bytes model; /* the model's own, if it is mapped; else data NULL */
 };
 
-/* Maps a file read-only; an empty one has data NULL. */
-opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *error);
+/* Maps a file read-only; an empty one has data NULL.  out_stamp: the file's from before that; NULL: nobody asks. */
+opjit_status opjit_onnx_map(const char *path, wire_bytes *out, onnx_stamp *out_stamp, opjit_error *error);
 void opjit_onnx_unmap(wire_bytes file);
 /* The folder that path lies in, "." where it has none; from the arena. NULL: no memory. */
 const char *opjit_onnx_folder(rt_arena *arena, const char *path);

@@ -228,8 +228,9 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         return OPJIT_OUT_OF_MEMORY;
     opjit_status status = copy_options(model, &o, error);
     if (status == OPJIT_OK && path != NULL)
-        status = opjit_onnx_map(path, &model->file, error);
+        status = opjit_onnx_map(path, &model->file, &model->stamp, error);
     if (path != NULL) {
+        model->path = opjit_rt_arena_string(&model->arena, path, strlen(path));
         model->bytes = model->file;
         model->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)model->file.data, (size_t)model->file.size };
         opjit_rt_mapped_add(&model->core->mapped, &model->mapped);

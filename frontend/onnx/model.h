@@ -25,12 +25,16 @@ typedef struct onnx_stored {
     bool is_known;   /* all that kernels of it are made of is in its bytes and options, which identity stands for */
     bool is_found;   /* the entry is there: the model need not be read */
     bool is_done;    /* it is there, or can't be */
+    bool is_hashed, is_remembered; /* hash is there; and the cache had it */
+    rt_hash hash;                  /* of the model's bytes */
 } onnx_stored;
 
 struct opjit_model {
     opjit_context *context;
     rt_core *core;
     rt_arena arena;
+    const char *path; /* NULL: the bytes are the caller's */
+    onnx_stamp stamp; /* of the file there */
     wire_bytes file; /* mapped; or data NULL */
     rt_mapped mapped; /* it */
     onnx_files files;

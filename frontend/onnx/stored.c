@@ -7,6 +7,7 @@
  * not know it, so no model can be made to be taken for another one. */
 #define _GNU_SOURCE
 #include <sys/random.h>
+#include <time.h>
 
 #include "frontend/onnx/model.h"
 
@@ -65,8 +66,57 @@ static void put_input(rt_bytes *out, const opjit_model_input *in)
         opjit_rt_bytes_append(out, in->value, (size_t)in->bytes);
 }
 
+static void put_stamp(const onnx_stamp *stamp, uint64_t secret, rt_bytes *out)
+{
+    opjit_rt_bytes_append(out, "stamp", sizeof "stamp");
+    opjit_rt_bytes_u32(out, FORMAT);
+    opjit_rt_bytes_u64(out, secret);
+    opjit_rt_bytes_u64(out, stamp->device);
+    opjit_rt_bytes_u64(out, stamp->inode);
+    opjit_rt_bytes_u64(out, stamp->size);
+    opjit_rt_bytes_u64(out, (uint64_t)stamp->modified);
+    opjit_rt_bytes_u64(out, (uint64_t)stamp->changed);
+}
+
+static int64_t time_now(void)
+{
+    struct timespec now = { 0 };
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* The hash of the model's bytes.  Of a file it is remembered: then its stamp stands for the bytes, and nothing of it is
+ * read. */
+static rt_hash hash_model(opjit_model *model, uint64_t secret)
+{
+    onnx_stored *const s = &model->stored;
+    const bool is_file = model->path != NULL && model->stamp.size == model->bytes.size;
+    rt_disk_map map = { NULL, 0, NULL, 0 };
+    rt_bytes name;
+    if (s->is_hashed)
+        return s->hash;
+    opjit_rt_bytes_init(&name, &model->core->allocator);
+    put_stamp(&model->stamp, secret, &name);
+    const rt_disk_key key = disk_key(name.data, name.size);
+    s->is_hashed = true;
+    s->is_remembered = is_file && !name.failed &&
+                       opjit_rt_disk_map(model->core->disk, &key, &map) == RT_DISK_FOUND &&
+                       map.content_size == sizeof s->hash;
+    if (s->is_remembered) {
+        memcpy(&s->hash, map.content, sizeof s->hash);
+    } else {
+        s->hash = opjit_rt_hash_seeded(model->bytes.data, (size_t)model->bytes.size, secret);
+        opjit_rt_mapped_drop(&model->core->mapped); /* all of it was read, once */
+        if (is_file && !name.failed && opjit_onnx_stamp_holds(model->path, &model->stamp, time_now()))
+            (void)opjit_rt_disk_store(model->core->disk, &key, &s->hash, sizeof s->hash);
+    }
+    opjit_rt_disk_unmap(&map);
+    opjit_rt_bytes_free(&name);
+    return s->hash;
+}
+
 /* All that decides what an entry says; *out_identity is the seeded hash of it. */
-static bool put_name(const opjit_model *model, bool make, rt_bytes *out, rt_hash *out_identity)
+static bool put_name(opjit_model *model, bool make, rt_bytes *out, rt_hash *out_identity)
 {
     const opjit_model_options *const o = &model->options;
     uint8_t build[FE_OPTIONS_KEY_SIZE];
@@ -75,8 +125,7 @@ static bool put_name(const opjit_model *model, bool make, rt_bytes *out, rt_hash
     if (!find_secret(model->core->disk, make, &secret) ||
         opjit_fe_options_read(model->context, NULL, NULL, &options, NULL) != OPJIT_OK) /* default ones */
         return false;
-    const rt_hash bytes = opjit_rt_hash_seeded(model->bytes.data, (size_t)model->bytes.size, secret);
-    opjit_rt_mapped_drop(&model->core->mapped); /* all of it was read, once */
+    const rt_hash bytes = hash_model(model, secret);
     opjit_rt_bytes_append(out, "reading", sizeof "reading");
     opjit_rt_bytes_u32(out, FORMAT);
     opjit_rt_bytes_append(out, build, opjit_fe_options_key(&options, build));

@@ -437,6 +437,69 @@ START_TEST(weights_in_another_file)
 }
 END_TEST
 
+/* --- stamps ------------------------------------------------------------------------------------------------------- */
+
+/* A stamp holds as long as nobody wrote to the file, from when later writes must give it another one. */
+START_TEST(stamps_tell_writes)
+{
+    const int64_t second = 1000000000;
+    onnx_stamp stamp;
+    wire_bytes bytes;
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    do {
+        write_whole("model.onnx", "model", 5);
+        ck_assert_int_eq(opjit_onnx_map(path, &bytes, &stamp, NULL), OPJIT_OK);
+        opjit_onnx_unmap(bytes);
+    } while (stamp.changed % second == 0);
+    ck_assert_uint_eq(stamp.size, 5);
+    ck_assert(!opjit_onnx_stamp_holds(path, &stamp, stamp.changed));
+    ck_assert(!opjit_onnx_stamp_holds(path, &stamp, stamp.changed + 9 * second));
+    ck_assert(opjit_onnx_stamp_holds(path, &stamp, stamp.changed + 11 * second));
+    for (int i = 0; i < 5; i++) { /* each part of it counts */
+        onnx_stamp other = stamp;
+        (i == 0 ? &other.device : i == 1 ? &other.inode : &other.size)[0] += i < 3;
+        (i == 3 ? &other.modified : &other.changed)[0] -= i >= 3;
+        ck_assert(!opjit_onnx_stamp_holds(path, &other, stamp.changed + 11 * second));
+    }
+    stamp.changed -= stamp.changed % second; /* of a file system without parts of a second */
+    ck_assert(!opjit_onnx_stamp_holds(path, &stamp, stamp.changed + 11 * second));
+    ck_assert(!opjit_onnx_stamp_holds("/nowhere/model.onnx", &stamp, stamp.changed + 11 * second));
+}
+END_TEST
+
+/* A file that nobody wrote to is hashed once, one that was just written each time: it may be written to again without
+ * another stamp. */
+START_TEST(old_files_are_hashed_once)
+{
+    rt_bytes file = product();
+    char paths[2][256];
+    write_whole("new.onnx", file.data, file.size);
+    snprintf(paths[0], sizeof paths[0], "%s/new.onnx", folder);
+    snprintf(paths[1], sizeof paths[1], "%s/fuzz/corpus/onnx/conv.onnx", getenv("OPJIT_TEST_DATA"));
+    for (int is_old = 0; is_old < 2; is_old++)
+        for (int i = 0; i < 3; i++) {
+            opjit_model_dim n;
+            const opjit_model_options options = options_of(&n, 1);
+            opjit_context *const context = begin(NULL);
+            opjit_kernel *kernel;
+            opjit_model *model;
+            opjit_error error;
+            ck_assert_msg(opjit_model_open(context, paths[is_old], &options, &model, &error) == OPJIT_OK, "%s",
+                          error.message);
+            ck_assert_int_eq(opjit_model_compile(model, NULL, &kernel, &error), OPJIT_OK);
+            ck_assert_int_eq(model->stored.is_found, i > 0);
+            ck_assert(!model->stored.is_remembered || (is_old && i > 0 && model->stored.is_found));
+            if (opjit_onnx_stamp_holds(paths[is_old], &model->stamp, INT64_MAX)) /* its file system has such stamps */
+                ck_assert_int_eq(model->stored.is_remembered, is_old && i > 0);
+            opjit_kernel_release(kernel);
+            opjit_model_close(model);
+            opjit_context_destroy(context);
+        }
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(processes_at_the_same_time)
@@ -489,6 +552,8 @@ int main(void)
     tcase_add_test(tcase, nothing_can_be_written);
     tcase_add_test(tcase, without_memory);
     tcase_add_test(tcase, weights_in_another_file);
+    tcase_add_test(tcase, stamps_tell_writes);
+    tcase_add_test(tcase, old_files_are_hashed_once);
     tcase_add_test(tcase, processes_at_the_same_time);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
