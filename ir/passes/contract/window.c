@@ -333,12 +333,12 @@ static bool write(window *w, ir_ref other, const ir_tiles *given, int64_t lanes,
     (void)opjit_ir_window_by_rows(w, given, lanes, target);
     if (other != 0 && !w->pool)
         opjit_ir_window_find_direct(w, other);
-    w->joins = !w->plain && !w->lined && opjit_ir_window_may_join(w);
+    w->joins = w->later || (!w->plain && !w->lined && opjit_ir_window_may_join(w));
     window lines = *w;
     if (opjit_ir_window_write(w, stages))
         return true;
     lines.joins = false;
-    return w->joins && !w->c.f->failed && opjit_ir_window_write(&lines, stages);
+    return w->joins && !w->later && !w->c.f->failed && opjit_ir_window_write(&lines, stages);
 }
 
 /* The stage of what was found; other: what the rows' factor is. */
@@ -363,6 +363,12 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
     c->side[CONTRACT_COLUMNS].factor = w.factor;
     window plain = w;
     if (!words && opjit_ir_window_choose_plain(&plain, given, lanes, target) &&
+        write(&plain, other, given, lanes, target, stages))
+        return true;
+    const bool costly = plain.costly;
+    plain = w;
+    plain.later = costly;
+    if (!f->failed && costly && opjit_ir_window_choose_plain(&plain, given, lanes, target) &&
         write(&plain, other, given, lanes, target, stages))
         return true;
     window lined = w;

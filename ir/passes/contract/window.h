@@ -106,7 +106,9 @@ typedef struct window {
     bool chooses;                  /* the tile that is written chooses by the condition */
     bool lined;                    /* a tile's positions are of one line: results are stored from it */
     bool joins;                    /* results are stored by one coordinate for both dimensions of positions */
-    bool plain;                    /* window_plain.c, which uses the next four */
+    bool plain;                    /* window_plain.c, which uses the next six */
+    bool costly;                   /* found: results take more than a tile has */
+    bool later;                    /* results are made of totals, behind all tiles */
     bool beside;                   /* positions of a tile are copied to `panel` */
     int64_t last_tile, tiled;      /* positions of a block's last tile, if it is another one, and of all tiles */
     uint32_t short_tile;           /* scratch: sums of a last tile that is shorter than the others */

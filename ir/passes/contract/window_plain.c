@@ -9,7 +9,8 @@
  *
  * Positions are counted across lines.  What is left behind whole tiles has a tile that reaches back: it makes again
  * what the one before it made, and stores what is its own.  So nothing is padded, and with one block of k there are no
- * totals.  A tile's positions are copied where something is computed of them, or where many tiles of rows read them. */
+ * totals, unless results take more than a tile has: then loops over rows and all positions of the block make them.  A
+ * tile's positions are copied where something is computed of them, or where many tiles of rows read them. */
 #include "ir/passes/contract/window.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ enum {
     FACTORS = 2,       /* and the other factor of a block of k so many of these */
     MOST_BLOCKS = 256, /* of lines, that are tried, */
     MORE_BLOCKS = 2,   /* and so many times as many of rows as others have */
+    READ = 2,          /* as many rows take as long as reading a tile's positions where they lie */
 };
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
@@ -82,7 +84,7 @@ static bool set_blocks(window *w, int64_t of_rows, int64_t of_lines, int64_t lan
     w->block = w->axis[0].size / of_lines;
     const int64_t positions = w->block * w->axis[1].size;
     w->last_tile = last_tile(w, positions, lanes);
-    w->tiled = positions / tile * tile + w->last_tile;
+    w->tiled = positions / tile * tile + w->last_tile + (w->last_tile == lanes ? lanes / 2 : 0);
     return rows->block >= rows->tile && positions >= tile && positions * rows->block <= most_totals;
 }
 
@@ -100,7 +102,8 @@ static bool choose_blocks(window *w, const ir_tiles *given, int64_t lanes, int64
             if (!set_blocks(w, r, l, lanes, most_totals) || rows->block > most_block)
                 continue;
             const int64_t all = (rows->block + rows->tile - 1) / rows->tile * rows->tile;
-            const double steps = (double)(r * l * w->tiled) * (double)all;
+            const int64_t reads = window_is_read_often(w) ? WINDOW_MOST_TIMES : all / rows->tile;
+            const double steps = (double)(r * l * w->tiled) * (double)(all + READ * reads);
             const double cost = opjit_ir_window_for_threads(w, steps);
             if (cost < least) {
                 least = cost;
@@ -117,7 +120,8 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
         return false;
-    const int64_t part = (int64_t)target->l2 / PARTS / size, most_totals = w->c.length > w->most ? part : INT64_MAX;
+    const int64_t part = (int64_t)target->l2 / PARTS / size;
+    const int64_t most_totals = w->later || w->c.length > w->most ? part : INT64_MAX;
     const int64_t k = w->c.length < w->most ? w->c.length : w->most;
     const int64_t given_totals = given != NULL ? (int64_t)given->block_columns * rows->block : most_totals;
     if (!choose_blocks(w, given, lanes, given_totals, FACTORS * part / k))
@@ -221,14 +225,15 @@ static void add_tile(window *w, block *list, const part *rows, const part *colum
         const ir_ref first = ir_make2(f, IR_EQ, IR_BOOL, w->number, opjit_ir_index(f, 0));
         sum = ir_make3(f, IR_SELECT, IR_NONE, first, sum, more);
     }
-    if (!last) {
+    if (!last || w->later) {
         opjit_ir_contract_store(c, &inside, c->total, sum, to);
         return;
     }
     const ir_ref first = contract_plus(c, contract_times(c, w->of_group, w->group), w->first_row);
     const ir_ref own_row = contract_plus(c, first, to[0]);
     const ir_ref own = opjit_ir_window_set_position(w, to[1], c->at);
-    c->in.refused = c->in.refused || !opjit_ir_contract_fits_tile(c, sum, own_row, own);
+    w->costly = !opjit_ir_contract_fits_tile(c, sum, own_row, own);
+    c->in.refused = c->in.refused || w->costly;
     opjit_ir_contract_result(c, &inside, sum, own_row, own);
     c->in.refused = c->in.refused || !opjit_ir_window_is_in_order(w, &inside, of[1]);
 }
@@ -278,7 +283,7 @@ void opjit_ir_window_declare_plain(window *w)
     const int64_t k = c->length < w->most ? c->length : w->most;
     if (w->beside)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
-    if (c->length > w->most)
+    if (w->later || c->length > w->most)
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->block * w->axis[1].size }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
     if (w->last_tile != 0 && w->last_tile != columns->tile)

@@ -193,7 +193,7 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
         return false;
     const bool parts = w->values[WINDOW_CONDITION] != 0;
     other.by_rows = true;
-    other.plain = other.beside = other.lined = false;
+    other.plain = other.later = other.beside = other.lined = false;
     if (!(parts ? opjit_ir_window_find_phases(&other) : is_of_rows(w)) || !set_whole(&other))
         return false;
     window some = other;

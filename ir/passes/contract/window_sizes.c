@@ -114,10 +114,12 @@ static double cost_of(const window *w)
 
 double opjit_ir_window_cost(const window *w)
 {
-    enum { SIDE_BY_SIDE = 64 };
+    enum { SIDE_BY_SIDE = 64, BY_TOTALS = 8 }; /* as many steps as a result takes that is stored and loaded between */
     const double blocks = (double)w->c.side[CONTRACT_ROWS].blocks, tiles = (double)(w->blocks * w->tiles);
+    const double length = (double)w->c.length;
     if (w->plain)
-        return blocks * (double)(w->blocks * w->tiled * w->c.side[CONTRACT_ROWS].block);
+        return blocks * (double)(w->blocks * w->tiled * w->c.side[CONTRACT_ROWS].block) *
+               (w->later ? (length + BY_TOTALS) / length : 1);
     return blocks * (cost_of(w) + (w->bare ? 0 : tiles * (double)w->depth * SIDE_BY_SIDE));
 }
 

@@ -390,6 +390,8 @@ bool opjit_ir_window_write(window *w, block *stages)
         opjit_ir_window_alone(w, &body, lines);
     } else if (w->plain) {
         opjit_ir_window_plain(w, &body);
+        if (w->later)
+            store_results(w, &body, lines);
     } else {
         opjit_ir_window_parts(w, &body);
         opjit_ir_window_set_phase(w, &body);
