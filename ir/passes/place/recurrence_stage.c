@@ -80,23 +80,52 @@ static void add_copy(writer *w, block *list, const recurrence_member *from, cons
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* The stages as loops of the list. */
-static void add_as_loops(writer *w, block *list, block *stages)
+/* Whether a step reads more of the reduction's other factor than the second cache has. */
+static bool is_far(const writer *w, ir_ref statement)
+{
+    const ir_node *def = ir_at(w->f, statement);
+    const ir_tensor *t = &w->f->tensors[def->ref];
+    const rt_target *target = w->p->env->target;
+    const int64_t k = ir_index_value(w->f, ir_operand(w->f, statement, def->count - 1));
+    return target != NULL && t->rank > 0 &&
+           (double)k * (double)t->sizes[t->rank - 1] * opjit_ir_type_size(t->type) > (double)target->l2;
+}
+
+/* Iteration i of n, or n - 1 - i in every second step: what a step read last, a cache still has. */
+static ir_ref to_and_fro(writer *w, block *list, ir_ref i, int64_t n)
+{
+    ir_func *f = w->f;
+    const ir_ref zero = opjit_ir_index(f, 0), last = opjit_ir_index(f, n - 1);
+    const ir_ref odd = ir_make2(f, IR_IMOD, IR_INDEX, w->r->at[0], opjit_ir_index(f, 2));
+    const ir_ref begin = ir_make2(f, IR_IMUL, IR_INDEX, odd, last);
+    const ir_ref back = ir_make2(f, IR_ISUB, IR_INDEX, begin, i);
+    const ir_ref from = ir_make2(f, IR_IMAX, IR_INDEX, ir_make2(f, IR_ISUB, IR_INDEX, i, begin), back);
+    return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, from, zero, last));
+}
+
+/* The stages as loops of the list, to and fro or all forth. */
+static void add_as_loops(writer *w, block *list, block *stages, bool fro)
 {
     ir_func *f = w->f;
     for (ir_ref s = stages->first, next; s != 0 && !f->failed; s = next) {
+        const int64_t n = ir_index_value(f, ir_operand(f, s, 1));
+        block inside, *to = list;
+        ir_ref number = opjit_ir_index(f, 0);
         next = ir_at(f, s)->next;
-        if (ir_index_value(f, ir_operand(f, s, 1)) > 1) {
-            f->nodes[s].op = IR_FOR;
-            f->nodes[s].imm = 1;
-            opjit_ir_block_add(f, list, s);
-            continue;
+        if (n > 1) {
+            const ir_ref loop = opjit_ir_for(f, number, opjit_ir_index(f, n), 1);
+            if (f->failed)
+                return;
+            opjit_ir_block_add(f, list, loop);
+            inside = (block){ .parent = loop };
+            to = &inside;
+            number = fro ? to_and_fro(w, to, ir_at(f, loop)->ref, n) : ir_at(f, loop)->ref;
         }
         ir_map map = { 0 };
-        ir_map_set(f, &map, ir_at(f, s)->ref, opjit_ir_index(f, 0));
+        ir_map_set(f, &map, ir_at(f, s)->ref, number);
         for (ir_ref b = opjit_ir_remake_block(f, &map, ir_at(f, s)->body), after; b != 0; b = after) {
             after = ir_at(f, b)->next;
-            opjit_ir_block_add(f, list, b);
+            opjit_ir_block_add(f, to, b);
         }
     }
 }
@@ -117,7 +146,7 @@ static void add_reduction(writer *w, block *list, const recurrence_member *m)
         opjit_ir_place_rows(rows, &stages);
     }
     rows->is_step = false;
-    add_as_loops(w, list, &stages);
+    add_as_loops(w, list, &stages, placed && is_far(w, m->statement));
 }
 
 /* --- the stage ---------------------------------------------------------------------------------------------------- */
