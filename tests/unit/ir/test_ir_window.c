@@ -24,6 +24,7 @@ typedef struct windows {
     int block;
     bool flipped, bias, zeros[2]; /* zeros: x, w less zero points */
     bool leaves; /* steps in the padding take no part, as in BACKWARD convolutions */
+    bool costly; /* results are negated, which tiles don't do */
     const char *pool; /* NULL, or "sum" or "max": of x alone */
     bool clamped;     /* a pool's indices */
     const char *in, *type;
@@ -101,6 +102,7 @@ static windows draw_windows(test_random *r)
     w.flipped = test_random_chance(r, 20);
     w.bias = test_random_chance(r, 50);
     w.leaves = type < 3 && test_random_chance(r, 30);
+    w.costly = type < 3 && test_random_chance(r, 30);
     if (test_random_chance(r, 30))
         set_pool(r, &w);
     w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
@@ -238,10 +240,12 @@ static void write_text(const windows *w, rt_bytes *text)
     char at[40] = "";
     for (int i = 0; i < w->space; i++)
         snprintf(at + strlen(at), sizeof at - strlen(at), ",%%q%d", i);
-    opjit_rt_bytes_printf(text, "%s\n yield %%y (%%n1,%%o1%s) = ", w->pool != NULL ? "" : ")", at);
-    opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s)\n}\n"
-                                        : "load %%s[%%n1,%%o1%s]%.0s\n}\n",
+    opjit_rt_bytes_printf(text, "%s\n yield %%y (%%n1,%%o1%s) = %s", w->pool != NULL ? "" : ")", at,
+                          w->costly ? "neg(" : "");
+    opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s)"
+                                        : "load %%s[%%n1,%%o1%s]%.0s",
                           at, zero_of(w));
+    opjit_rt_bytes_printf(text, w->costly ? ")\n}\n" : "\n}\n");
     opjit_rt_bytes_zero_end(text);
     ck_assert(!text->failed);
 }
@@ -339,6 +343,7 @@ static void check_output(const void *user, void *const *memory, const char *pass
             x = rounded(w, x + element(w->type, memory[BIAS], o));
             x = isnan(x) || x > 0 ? x : 0;
         }
+        x = w->costly ? -x : x;
         const double got = element(w->type, memory[OUT], e);
         if (isnan(got) && isnan(x))
             continue;
