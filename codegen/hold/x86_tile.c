@@ -7,11 +7,24 @@
 enum {
     AT_LEAST = 3, /* vector registers beside what is held */
     SAVED = 6,    /* the first ones of opjit_cg_x86_tile_integers need not be saved */
-    LOOP_ALIGN = 16
+    LOOP_ALIGN = 16,
+    MOST_COPIES = 4,     /* iterations in a round of the loop, */
+    MOST_IN_ROUND = 352, /* of so many operations at most, */
+    FURTHEST = 1 << 28   /* whose places are at most so many bytes behind each other */
 };
 enum { COMPARE = 7, ADD = 0, SUBTRACT = 5 }; /* what an immediate does */
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
+
+/* What the tile holds is in its own registers, and the others are free. */
+static void hold_again(x86_tile *m)
+{
+    for (uint32_t r = 0; r < m->vectors; r++)
+        m->holds[r] = 0;
+    for (uint32_t i = m->tr->first[m->part]; i < m->tr->first[m->part + 1]; i++)
+        if (m->tr->op[i].what == CG_TRACE_IN && m->tr->op[i].uses > 0)
+            x86_tile_set(m, i, m->home[m->tr->op[i].at]);
+}
 
 /* Numbers, and rows where registers are left over. */
 static void begin_part(x86_tile *m, cg_trace_part part)
@@ -30,11 +43,7 @@ static void begin_part(x86_tile *m, cg_trace_part part)
     }
     for (uint32_t r = taken; r < SAVED + m->saved; r++)
         m->rows[m->row_count++] = (x86_tile_row){ .reg = opjit_cg_x86_tile_integers[r] };
-    for (uint32_t r = 0; r < m->vectors; r++)
-        m->holds[r] = 0;
-    for (uint32_t i = m->tr->first[part]; i < m->tr->first[part + 1]; i++)
-        if (m->tr->op[i].what == CG_TRACE_IN && m->tr->op[i].uses > 0)
-            x86_tile_set(m, i, m->home[m->tr->op[i].at]);
+    hold_again(m);
 }
 
 /* Whether a register of the tile that is not home yet has the value. */
@@ -98,29 +107,74 @@ static void put_part(x86_tile *m)
     end_part(m);
 }
 
-static void put_loop(x86_tile *m)
+/* Nothing of the iteration before is in a register but what the tile holds. */
+static void begin_copy(x86_tile *m, bool moved)
 {
-    const x86_mem count = x86_tile_argument(0);
-    begin_part(m, CG_TRACE_LOOP);
-    opjit_cg_x86_memory(m->out, X86_TILE_MOVE, opjit_cg_x86_tile_integers[0], &count);
-    opjit_cg_x86_immediate(m->out, COMPARE, opjit_cg_x86_tile_integers[0], 0);
-    const size_t over = opjit_cg_x86_jump(m->out, X86_JUMP_LESS_EQUAL);
-    opjit_cg_x86_align(m->out, LOOP_ALIGN);
-    const size_t head = m->out->size;
-    put_part(m);
+    for (uint32_t i = m->tr->first[m->part]; i < m->tr->first[m->part + 1]; i++)
+        m->where[i] = 0;
+    for (uint32_t r = 0; r < m->row_count && moved; r++)
+        m->rows[r].place = NULL;
+    hold_again(m);
+}
+
+/* After an iteration: numbers that move by an argument; after the last of `copies`: the others. */
+static bool move_numbers(x86_tile *m, uint32_t copies)
+{
+    bool moved = false;
     for (uint32_t i = 0; i < m->tr->numbers[CG_TRACE_LOOP]; i++) {
         const cg_trace_number *n = &m->tr->number[CG_TRACE_LOOP][i];
         const x86_mem by = x86_tile_argument(n->by_arg - 1);
+        const int64_t constant = n->by * copies;
         if (n->kind != CG_TRACE_MOVE || n->uses == 0)
             continue;
+        moved |= n->by_arg != 0;
         if (n->by_arg)
             opjit_cg_x86_memory(m->out, X86_TILE_ADD, m->number[i], &by);
-        else if (n->by <= INT32_MAX && n->by >= INT32_MIN)
-            opjit_cg_x86_immediate(m->out, ADD, m->number[i], (int32_t)n->by);
-        else
+        else if (constant > INT32_MAX || constant < INT32_MIN)
             m->refused = true;
+        else if (constant != 0)
+            opjit_cg_x86_immediate(m->out, ADD, m->number[i], (int32_t)constant);
     }
-    opjit_cg_x86_immediate(m->out, SUBTRACT, opjit_cg_x86_tile_integers[0], 1);
+    return moved;
+}
+
+/* So many iterations, one after the other. */
+static void put_iterations(x86_tile *m, uint32_t copies)
+{
+    bool moved = true;
+    for (m->copy = 0; m->copy < copies; m->copy++) {
+        begin_copy(m, moved);
+        put_part(m);
+        moved = move_numbers(m, m->copy + 1 == copies ? copies : 0);
+    }
+    m->copy = 0;
+}
+
+/* Rounds of several iterations, and those that are left; or all of them, one by one. */
+static void put_loop(x86_tile *m)
+{
+    const x86_mem count = x86_tile_argument(0);
+    const uint32_t left = opjit_cg_x86_tile_integers[0];
+    const int32_t copies = (int32_t)m->copies;
+    begin_part(m, CG_TRACE_LOOP);
+    opjit_cg_x86_memory(m->out, X86_TILE_MOVE, left, &count);
+    if (copies > 1) {
+        opjit_cg_x86_immediate(m->out, SUBTRACT, left, copies);
+        const size_t over = opjit_cg_x86_jump(m->out, X86_JUMP_LESS);
+        opjit_cg_x86_align(m->out, LOOP_ALIGN);
+        const size_t head = m->out->size;
+        put_iterations(m, m->copies);
+        opjit_cg_x86_immediate(m->out, SUBTRACT, left, copies);
+        opjit_cg_x86_land(m->out, opjit_cg_x86_jump(m->out, X86_JUMP_NOT_LESS), head);
+        opjit_cg_x86_land(m->out, over, m->out->size);
+        opjit_cg_x86_immediate(m->out, ADD, left, copies);
+    }
+    opjit_cg_x86_immediate(m->out, COMPARE, left, 0);
+    const size_t over = opjit_cg_x86_jump(m->out, X86_JUMP_LESS_EQUAL);
+    opjit_cg_x86_align(m->out, LOOP_ALIGN);
+    const size_t head = m->out->size;
+    put_iterations(m, 1);
+    opjit_cg_x86_immediate(m->out, SUBTRACT, left, 1);
     opjit_cg_x86_land(m->out, opjit_cg_x86_jump(m->out, X86_JUMP_NOT_EQUAL), head);
     opjit_cg_x86_land(m->out, over, m->out->size);
 }
@@ -170,6 +224,19 @@ static void count_saved(x86_tile *m)
     }
 }
 
+/* Iterations in a round: of short ones more. */
+static uint32_t copies_of(const cg_trace *tr)
+{
+    const uint32_t ops = tr->first[CG_TRACE_LOOP + 1] - tr->first[CG_TRACE_LOOP];
+    uint32_t copies = MOST_COPIES;
+    while (copies > 1 && copies * ops > MOST_IN_ROUND)
+        copies /= 2;
+    for (uint32_t i = 0; i < tr->numbers[CG_TRACE_LOOP]; i++)
+        if (tr->number[CG_TRACE_LOOP][i].by > FURTHEST || tr->number[CG_TRACE_LOOP][i].by < -FURTHEST)
+            copies = 1;
+    return copies;
+}
+
 static void put_function(x86_tile *m, uint32_t frame)
 {
     m->slots = 0;
@@ -215,7 +282,12 @@ bool opjit_cg_x86_tile(const rt_target *target, const cg_tile *t, rt_arena *aren
         return false;
     opjit_cg_x86_tile_fold(&m);
     count_saved(&m);
+    m.copies = copies_of(m.tr);
     put_function(&m, 0);
+    if (m.slots > 0 && m.copies > 1) { /* such values would have their places once per copy */
+        m.copies = 1;
+        put_function(&m, 0);
+    }
     if (m.slots > 0)
         put_function(&m, X86_TILE_SLOT * m.slots); /* now that it is known how many there are */
     if (m.refused)

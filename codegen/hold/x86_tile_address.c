@@ -86,6 +86,7 @@ x86_mem opjit_cg_x86_tile_address(x86_tile *m, const cg_trace_place *p)
     uint32_t done = p->terms;
     if (p->base == CG_TRACE_ARGS)
         return mem;
+    mem.offset += (int32_t)(m->copy * m->tr->number[m->part][p->base].by); /* 0, or where the loop moves it */
     while (done > 1 && !known)
         known = find_row(m, p, --done);
     done = known ? known->terms : 0;

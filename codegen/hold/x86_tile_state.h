@@ -34,6 +34,7 @@ typedef struct x86_tile {
     uint32_t holds[X86_TILE_VECTORS]; /* by register: operation + 1 */
     uint32_t locked;                  /* registers, one bit each */
     uint32_t home[CG_TILE_REGISTERS], homes;
+    uint32_t copies, copy; /* iterations in a round of the loop; the current one */
     uint32_t slots, saved; /* of the stack; integer registers */
     cg_trace_part part;
     uint32_t number[CG_TRACE_NUMBERS]; /* of the part: registers, or X86_TILE_NO_NUMBER */

@@ -60,7 +60,14 @@ void opjit_cg_x86_push(rt_bytes *out, uint32_t reg);
 void opjit_cg_x86_pop(rt_bytes *out, uint32_t reg);
 void opjit_cg_x86_align(rt_bytes *out, uint32_t to);
 /* A jump whose distance is set later; returns its place. */
-enum { X86_JUMP = 0xe9, X86_JUMP_EQUAL = 0x84, X86_JUMP_NOT_EQUAL = 0x85, X86_JUMP_LESS_EQUAL = 0x8e };
+enum {
+    X86_JUMP = 0xe9,
+    X86_JUMP_EQUAL = 0x84,
+    X86_JUMP_NOT_EQUAL = 0x85,
+    X86_JUMP_LESS = 0x8c,
+    X86_JUMP_NOT_LESS = 0x8d,
+    X86_JUMP_LESS_EQUAL = 0x8e
+};
 size_t opjit_cg_x86_jump(rt_bytes *out, uint32_t code);
 void opjit_cg_x86_land(rt_bytes *out, size_t jump, size_t at);
 
