@@ -16,45 +16,21 @@ enum {
     ACROSS_STEPS = 16,         /* k in a round of their tiles, for vectors of as many or fewer */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
-    FEW_TIMES = 64,            /* rows: what their tiles read of the columns is as fast without a copy, however far */
-    FEW_PAGES = 64 * 4096,     /* bytes from the first k of a block to the last, for which a first TLB has entries */
-    WIDE_TILE = 128,           /* bytes: where lines of a tile lie side by side, */
-    SETS_OF_BLOCK = 128,       /* else not at distances that leave few of a cache's sets */
-    SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
-    NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
     STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
     MOST_ROWS_OF_BYTES = 4,    /* of bytes, of whose words both halves take a register */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
-    TILE_VECTORS = 2,          /* of columns, */
-    MOST_TILE_VECTORS = 3,     /* or of three, with 32 vector registers, where fewer columns are for nothing */
-    MOST_BLOCK = 512,          /* rows or columns */
-    LINE_WORDS = 32,           /* k of bytes that are packed line by line, in fours, */
-    LINE_COLUMNS = 2048,       /* where there are so many columns, or more, */
-    MOST_LINE = 4096,          /* of at most so many of them */
-    FAR = 4,                   /* times what the second cache has */
-    LEAST_COLUMNS = 128,       /* where the result would be few blocks: of columns, */
-    LEAST_ROWS_SHARED = 64,    /* and of rows whose columns are copied once for all */
-    ENOUGH_BLOCKS = 8,         /* for threads */
+    TILE_VECTORS = 2,       /* of columns, */
+    MOST_TILE_VECTORS = 3,  /* or of three, with 32 vector registers, where fewer columns are for nothing */
+    MOST_BLOCK = 512,       /* rows or columns */
+    LINE_WORDS = 32,        /* k of bytes that are packed line by line, in fours, */
+    MOST_LINE = 4096,       /* of at most so many columns */
+    LEAST_COLUMNS = 128,    /* where the result would be few blocks: of columns, */
+    LEAST_ROWS_SHARED = 64, /* and of rows whose columns are copied once for all */
+    ENOUGH_BLOCKS = 8,      /* for threads */
 };
-
-/* Whether what the factor reads lies in equal steps along var, at most `most` elements apart, and is there for all
- * elements of the product, whatever conditions say. */
-static bool reads_in_steps(const contraction *c, ir_ref factor, ir_ref var, int64_t most)
-{
-    ir_func *f = c->f;
-    const ir_reach seen = opjit_ir_reach_one(f, factor);
-    for (uint32_t k = 0; k < seen.count; k++) {
-        int64_t step;
-        if (ir_at(f, seen.nodes[k])->op == IR_LOAD &&
-            (!opjit_ir_in_bounds(f, seen.nodes[k]) || !opjit_ir_step(f, seen.nodes[k], var, &step) || step < 0 ||
-             step > most))
-            return false;
-    }
-    return seen.nodes != NULL;
-}
 
 /* The last coordinate of more than one element that `factor` of the pair moves with, and the other doesn't; -1:
  * none. */
@@ -216,25 +192,6 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
     set_blocks(c, columns, columns->tile);
 }
 
-static ir_ref coordinate_of(const contraction *c, uint32_t side)
-{
-    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
-}
-
-/* Whether the columns are bytes that lie side by side, far more than the second cache has, and one block of few rows
- * reads them. */
-static bool is_in_lines(const contraction *c, const ir_tiles *given, const rt_target *target)
-{
-    const contract_side *columns = &c->side[CONTRACT_COLUMNS];
-    if (c->bytes == 0 || c->once || c->r->general || c->r->is_step ||
-        !reads_in_steps(c, ir_operand(c->f, ir_operand(c->f, c->statement, 0), columns->factor),
-                        coordinate_of(c, CONTRACT_COLUMNS), 1))
-        return false;
-    return given != NULL ? given->share != 0
-                         : c->side[CONTRACT_ROWS].size <= FEW_TIMES && columns->size >= LINE_COLUMNS &&
-                               columns->size * c->bytes >= FAR * (int64_t)target->l2;
-}
-
 /* Few k of many columns at a time, so that long parts of a line are read.  The order of integers' sums means nothing,
  * so a block of k may be shorter than the definition's. */
 static void choose_lines(contraction *c)
@@ -260,50 +217,9 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         columns->tile = columns_of_tile(c, lanes, target);
         choose_blocks(c, target);
     }
-    c->side[CONTRACT_COLUMNS].lines = is_in_lines(c, given, target);
+    c->side[CONTRACT_COLUMNS].lines = opjit_ir_contract_is_in_lines(c, given, target);
     if (c->side[CONTRACT_COLUMNS].lines && given == NULL)
         choose_lines(c);
-}
-
-/* Whether columns beyond the second cache, which lie side by side at this distance from k to k, are read by one block
- * of rows, and so few of them that a copy takes longer than what it saves. */
-static bool is_read_by_few(const contraction *c, int64_t distance, int64_t l2)
-{
-    const contract_side *rows = &c->side[CONTRACT_ROWS];
-    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
-    return rows->blocks == 1 && c->side[CONTRACT_COLUMNS].tile * size >= WIDE_TILE &&
-           (rows->size <= FEW_TIMES || distance % (l2 / SETS_OF_BLOCK) != 0);
-}
-
-/* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as
- * columns, few enough to stay in a cache, and not at distances that are one set of it. */
-static bool lies_well(const contraction *c, uint32_t side, const rt_target *target)
-{
-    ir_func *f = c->f;
-    const int64_t l2 = (int64_t)target->l2;
-    const contract_side *s = &c->side[side];
-    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), s->factor);
-    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
-    int64_t own = 0, by_k;
-    if (ir_at(f, load)->op != IR_LOAD || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
-        (side == CONTRACT_COLUMNS && s->size % s->tile != 0) ||
-        !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
-        (s->dimension >= 0 && !opjit_ir_step(f, load, coordinate_of(c, side), &own)))
-        return false;
-    if (side == CONTRACT_ROWS && by_k == 1) /* where a tile is partial each row has an address of its own */
-        return s->size % s->tile == 0 || own * size % NEAR_SET_BYTES != 0;
-    const int64_t far = own > by_k ? own : by_k;
-    if (!contract_is_even(s))
-        return false;
-    if (side == CONTRACT_COLUMNS && own != 1)
-        return false;
-    /* In a step of a recurrence a copy would take longer than what it saves. */
-    if (side == CONTRACT_COLUMNS && !c->r->is_step && s->size * c->length * size > l2 / 2)
-        return !c->once && !c->by_columns && is_read_by_few(c, far * size, l2);
-    if (side == CONTRACT_COLUMNS && c->by_columns && !c->r->is_step && !c->r->general &&
-        c->side[CONTRACT_ROWS].size > FEW_TIMES && contract_most_k(c) * far * size > FEW_PAGES)
-        return false;
-    return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
 /* Whether the first cache has room for what a tile reads in a block of k. */
@@ -313,44 +229,10 @@ static bool fits_first_cache(const contraction *c, const rt_target *target)
     return (c->side[CONTRACT_ROWS].tile + c->side[CONTRACT_COLUMNS].tile) * c->def.block * size <= (int64_t)target->l1;
 }
 
-/* Whether the side's factor is more than an element of memory. */
-static bool is_computed(const contraction *c, uint32_t side)
-{
-    const ir_ref pair = ir_operand(c->f, c->statement, 0);
-    return ir_at(c->f, ir_operand(c->f, pair, c->side[side].factor))->op != IR_LOAD;
-}
-
-/* Whether the columns' factor is an element of memory as it is. */
-static bool is_element(const contraction *c)
-{
-    const ir_func *f = c->f;
-    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
-    return ir_at(f, load)->op == IR_LOAD && c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
-}
-
-/* Whether columns lie apart, and their k side by side. */
-static bool lies_apart(const contraction *c)
-{
-    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
-    return reads_in_steps(c, factor, opjit_ir_reduced(c->f, c->statement), 1) &&
-           (c->side[CONTRACT_COLUMNS].dimension < 0 ||
-            !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1));
-}
-
 static bool is_dots(const contraction *c, const ir_tiles *given)
 {
     return !c->streams && c->side[CONTRACT_ROWS].size <= ROWS_OF_DOTS && (given == NULL || given->together > 0) &&
-           is_element(c) && lies_apart(c);
-}
-
-/* Whether the columns' factor is an element of memory as it is, or FLOAT16 as FLOAT32. */
-static bool is_widened_element(const contraction *c)
-{
-    const ir_func *f = c->f;
-    const ir_ref value = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
-    const ir_ref load = ir_at(f, value)->op == IR_CAST && c->def.type == IR_F32 ? ir_operand(f, value, 0) : value;
-    return ir_at(f, load)->op == IR_LOAD && (load == value || ir_at(f, load)->type == IR_F16) &&
-           c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
+           opjit_ir_contract_is_element(c) && opjit_ir_contract_lies_apart(c);
 }
 
 /* Whether they are few rows of such columns that lie apart, and code generation has tiles with squares of them. */
@@ -361,8 +243,8 @@ static bool is_across(const contraction *c, const ir_tiles *given, const rt_targ
     const bool has_squares = target->arch == RT_ARCH_X86_64 && rt_target_has(target, RT_X86_FMA) &&
                              rt_target_has(target, RT_X86_F16C) && target->vector_bytes > 16;
     return !c->streams && !c->once && ir_is_float((ir_type)c->def.type) && c->side[CONTRACT_COLUMNS].dimension >= 0 &&
-           steps > 0 && c->side[CONTRACT_COLUMNS].size >= tile && c->length >= steps && is_widened_element(c) &&
-           lies_apart(c) &&
+           steps > 0 && c->side[CONTRACT_COLUMNS].size >= tile && c->length >= steps &&
+           opjit_ir_contract_is_widened_element(c) && opjit_ir_contract_lies_apart(c) &&
            (given != NULL || (has_squares && rows <= (has_16_registers(target) ? ROWS_ACROSS_OF_16 : ROWS_ACROSS)));
 }
 
@@ -403,9 +285,10 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
         if (c->decoded > 0 && i == CONTRACT_COLUMNS)
             continue;
-        const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
+        const ir_ref own = c->side[i].dimension < 0 ? k : contract_coordinate(c, i);
         const ir_ref factor = ir_operand(f, pair, c->side[i].factor);
-        if (!copied && (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX)))
+        if (!copied && (!opjit_ir_contract_reads_in_steps(c, factor, k, INT64_MAX) ||
+                        !opjit_ir_contract_reads_in_steps(c, factor, own, INT64_MAX)))
             return false;
     }
     return true;
@@ -420,8 +303,8 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     set_blocks(c, columns, ALL);
     c->by_columns = fits_first_cache(c, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c->side[i].packed = !lies_well(c, i, target);
-    columns->turned = columns->packed && lies_apart(c);
+        c->side[i].packed = !opjit_ir_contract_lies_well(c, i, target);
+    columns->turned = columns->packed && opjit_ir_contract_lies_apart(c);
     columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
 }
 
@@ -432,14 +315,14 @@ static bool is_split(const contraction *c, const ir_tiles *given, const rt_targe
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t line = columns->size * opjit_ir_type_size((ir_type)c->def.type), l2 = (int64_t)target->l2;
     return c->length > c->def.block && !c->r->is_step &&
-           (given != NULL ? given->split != 0
-                          : rows->size == 1 && line * c->length > l2 &&
-                                line * contract_blocks_of_k(c) * c->batch <= l2);
+           (given != NULL
+                ? given->split != 0
+                : rows->size == 1 && line * c->length > l2 && line * contract_blocks_of_k(c) * c->batch <= l2);
 }
 
 static bool write(contraction *c, const ir_tiles *given, const rt_target *target, block *stages)
 {
-    contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     c->streams = c->streams && c->bytes == 0;
     c->split = c->streams && is_split(c, given, target);
     if (c->decoded > 0)
@@ -450,13 +333,17 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
         choose_sizes(c, given, lanes_of(c, given, target), target);
     c->by_columns = fits_first_cache(c, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c->side[i].packed = c->streams ? i == CONTRACT_ROWS && is_computed(c, i)
-                                       : c->bytes > 0 || !lies_well(c, i, target);
+        c->side[i].packed = c->streams ? i == CONTRACT_ROWS && opjit_ir_contract_is_computed(c, i)
+                                       : c->bytes > 0 || !opjit_ir_contract_lies_well(c, i, target);
     columns->packed = columns->packed && c->across == 0 && c->decoded == 0;
-    columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
+    const bool tiles = !c->streams && c->bytes == 0 && c->across == 0 && c->decoded == 0;
+    rows->packed = rows->packed || (tiles && opjit_ir_contract_rows_meet(c));
+    rows->whole = rows->packed && (c->streams || (tiles && c->by_columns));
+    columns->turned = columns->packed && c->bytes == 0 && opjit_ir_contract_lies_apart(c);
     columns->shared =
         columns->packed && !c->r->is_step &&
         (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
+    columns->lines = columns->lines || (columns->packed && !columns->shared && opjit_ir_contract_is_read_in_lines(c));
     return opjit_ir_contract_write(c, stages);
 }
 
@@ -474,9 +361,9 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
         return false;
     const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
     const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
-    c.streams =
-        columns->dimension >= 0 && rows <= few &&
-        reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
+    c.streams = columns->dimension >= 0 && rows <= few &&
+                opjit_ir_contract_reads_in_steps(&c, ir_operand(f, pair, columns->factor),
+                                                 contract_coordinate(&c, CONTRACT_COLUMNS), 1);
     contraction words = c;
     if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c)) &&
         target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words)) {

@@ -18,11 +18,12 @@ typedef struct contract_side {
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
     bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
-    bool lines;       /* columns of bytes that lie side by side: packed in the order of memory, across tiles */
+    bool lines;       /* columns that lie side by side: packed in the order of memory, across tiles */
     bool apart;       /* shared ones of that kind, without such rows: tile by tile, in squares */
     uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it, or all calls */
-    uint32_t scratch; /* rows: [rows of a tile, k], or [rows of a block, k of a round] where columns stream; columns:
+    bool whole;       /* packed rows: those of the block, before all of its tiles */
+    uint32_t scratch; /* rows: [rows of a tile, k], or of a block; of k of a round where columns stream; columns:
                          [tiles, k, columns of a tile]; of a temp [matrices, blocks of k] before these */
     ir_ref first;     /* of the stage's block */
     ir_ref first_tile;
@@ -67,7 +68,9 @@ typedef struct contraction {
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
+    bool direct;            /* results are read nowhere else: tiles may store them */
     ir_ref first_k, here_k; /* of the block of k */
+    bool ends;              /* it is the last one, whose tiles make the results of their sums and the totals */
     ir_ref matrix, q;       /* of a temp: which one this block of the result reads; the number of the block of k */
 } contraction;
 
@@ -145,6 +148,21 @@ ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_si
 /* pack.c: coordinates of matrix p of those that the columns' factor has; how many these are. */
 void opjit_ir_contract_at_matrix(contraction *c, ir_ref p, int64_t below);
 int64_t opjit_ir_contract_matrices(const contraction *c);
+/* layout.c.  Whether what the factor reads lies in equal steps along var, at most `most` elements apart, and is there
+ * for all elements of the product, whatever conditions say. */
+bool opjit_ir_contract_reads_in_steps(const contraction *c, ir_ref factor, ir_ref var, int64_t most);
+/* Whether the columns' factor is an element of memory as it is; or FLOAT16 as FLOAT32; whether a side's is more. */
+bool opjit_ir_contract_is_element(const contraction *c);
+bool opjit_ir_contract_is_widened_element(const contraction *c);
+bool opjit_ir_contract_is_computed(const contraction *c, uint32_t side);
+/* Whether columns lie apart, and their k side by side. */
+bool opjit_ir_contract_lies_apart(const contraction *c);
+/* Whether columns are packed in the order of memory: bytes of far more than the second cache; elements. */
+bool opjit_ir_contract_is_in_lines(const contraction *c, const ir_tiles *given, const rt_target *target);
+bool opjit_ir_contract_is_read_in_lines(const contraction *c);
+/* Whether a side is read as it lies; whether rows had better be packed all the same. */
+bool opjit_ir_contract_lies_well(const contraction *c, uint32_t side, const rt_target *target);
+bool opjit_ir_contract_rows_meet(const contraction *c);
 /* contract.c: whether the first member is a product of two matrices; fills *c, except what stands below. */
 bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target);
 /* Tiles, and blocks of at most so many rows and of all columns. */
@@ -215,6 +233,17 @@ static inline int64_t contract_most_k(const contraction *c)
 static inline int64_t contract_blocks_of_k(const contraction *c)
 {
     return (c->length + c->def.block - 1) / c->def.block;
+}
+
+/* Whether the tiles of the first block of k set the totals, instead of adding to what these start at. */
+static inline bool contract_sets_totals(const contraction *c)
+{
+    return !c->streams && !c->split && !c->masked && c->rest == 0;
+}
+
+static inline ir_ref contract_coordinate(const contraction *c, uint32_t side)
+{
+    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
 /* Whether all blocks are equal, and all of their tiles whole. */

@@ -32,8 +32,7 @@ ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j)
 static ir_ref column_value(contraction *c, block *list, ir_ref own, ir_ref k, bool partial)
 {
     ir_func *f = c->f;
-    const ir_ref value =
-        opjit_ir_contract_factor(c, list, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
+    const ir_ref value = opjit_ir_contract_factor(c, list, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
     if (!partial)
         return value;
     const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, c->side[CONTRACT_COLUMNS].size));
@@ -92,6 +91,20 @@ static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
     opjit_ir_contract_store(c, &of_j, s->scratch, column_value(c, &of_j, contract_plus(c, first, j), k, partial), at);
 }
 
+/* So many k from number `first` on, of so many whole tiles: in the order of memory. */
+static void pack_lines(contraction *c, block *list, ir_ref first, ir_ref count, ir_ref tiles)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    block of_k, of_n, of_j;
+    const ir_ref k = contract_plus(c, first, contract_loop(c, list, count, &of_k));
+    const ir_ref n = contract_loop(c, &of_k, tiles, &of_n);
+    const ir_ref j = contract_loop(c, &of_n, opjit_ir_index(c->f, s->tile), &of_j);
+    const ir_ref own = contract_plus(c, s->first, contract_plus(c, contract_times(c, n, s->tile), j));
+    ir_ref at[5];
+    opjit_ir_contract_copied_at(c, n, k, j, at);
+    opjit_ir_contract_store(c, &of_j, s->scratch, column_value(c, &of_j, own, k, false), at);
+}
+
 /* Tiles from number lo to hi. */
 static void pack_tiles(contraction *c, block *list, ir_ref lo, ir_ref hi, bool partial)
 {
@@ -109,8 +122,10 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list)
         return;
     const ir_ref tile = opjit_ir_index(f, s->tile);
     const ir_ref whole = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, s->here, tile));
-    if (s->lines)
+    if (s->lines && c->bytes > 0)
         opjit_ir_contract_pack_lines_of_words(c, list, whole);
+    else if (s->lines)
+        pack_lines(c, list, opjit_ir_index(f, 0), c->here_k, whole);
     else
         pack_tiles(c, list, opjit_ir_index(f, 0), whole, false);
     if (s->size % s->tile == 0)
@@ -224,9 +239,8 @@ static void share_rows(contraction *c, block *stages, const shared_part *of)
 {
     enum { SOME = 32 };
     ir_func *f = c->f;
-    const contract_side *s = &c->side[CONTRACT_COLUMNS];
     const int64_t all = contract_most_k(c);
-    block body, of_k, of_n, of_j;
+    block body;
     const ir_ref piece = share_stage(c, of, (all + SOME - 1) / SOME, &body);
     if (f->failed)
         return;
@@ -234,13 +248,7 @@ static void share_rows(contraction *c, block *stages, const shared_part *of)
     ir_ref some = opjit_ir_index(f, SOME);
     if (all % SOME != 0)
         some = ir_make2(f, IR_IMIN, IR_INDEX, some, ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, all), first));
-    const ir_ref k = contract_plus(c, first, contract_loop(c, &body, some, &of_k));
-    const ir_ref n = contract_loop(c, &of_k, opjit_ir_index(f, of->tiles), &of_n);
-    const ir_ref j = contract_loop(c, &of_n, opjit_ir_index(f, s->tile), &of_j);
-    ir_ref at[5];
-    opjit_ir_contract_copied_at(c, n, k, j, at);
-    const ir_ref value = column_value(c, &of_j, contract_plus(c, contract_times(c, n, s->tile), j), k, false);
-    opjit_ir_contract_store(c, &of_j, s->scratch, value, at);
+    pack_lines(c, &body, first, some, opjit_ir_index(f, of->tiles));
     opjit_ir_block_add(f, stages, body.parent);
 }
 
@@ -274,7 +282,7 @@ void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_r
         opjit_ir_contract_pack_row_words(c, list, first, in_block);
         return;
     }
-    const ir_ref i = contract_loop(c, list, opjit_ir_index(f, c->streams ? s->block : s->tile), &of_i);
+    const ir_ref i = contract_loop(c, list, opjit_ir_index(f, s->whole ? s->block : s->tile), &of_i);
     ir_ref row = contract_plus(c, first, i);
     if (!contract_is_even(s))
         row = opjit_ir_block_let(f, &of_i, ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, s->size - 1)));

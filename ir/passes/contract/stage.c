@@ -28,9 +28,10 @@ void opjit_ir_contract_declare(contraction *c)
         columns->scratch =
             opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
     if (rows->packed)
-        rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, k }, APART);
-    if (c->total == 0 && (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) ||
-                          c->bytes > 0))
+        rows->scratch =
+            opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->whole ? rows->block : rows->tile, k }, APART);
+    if (c->total == 0 &&
+        (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) || c->bytes > 0))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -68,6 +69,14 @@ static void add_block(contraction *c, block *list)
         opjit_ir_contract_tiles(c, list);
 }
 
+/* Whether the tiles of the last block of k can store the results: they are whole, and make them in registers. */
+static bool ends_in_tiles(contraction *c)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    return c->direct && contract_is_even(rows) && contract_is_even(columns) &&
+           opjit_ir_contract_fits_tile(c, opjit_ir_const(c->f, (ir_type)c->def.type, 0), rows->first, columns->first);
+}
+
 /* Every block of k. */
 void opjit_ir_contract_sums(contraction *c, block *list)
 {
@@ -85,11 +94,23 @@ void opjit_ir_contract_sums(contraction *c, block *list)
         opjit_ir_contract_add_parts(c, list);
         return;
     }
-    if (c->rest == 0)
+    if (c->rest == 0 && !contract_sets_totals(c))
         opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
                                opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
-    opjit_ir_contract_set_k(c, &of_q, contract_loop(c, list, opjit_ir_index(f, blocks), &of_q));
-    add_block(c, &of_q);
+    const bool apart = ends_in_tiles(c);
+    const int64_t alike = apart ? blocks - 1 : blocks;
+    if (alike > 1) {
+        opjit_ir_contract_set_k(c, &of_q, contract_loop(c, list, opjit_ir_index(f, alike), &of_q));
+        add_block(c, &of_q);
+    } else {
+        opjit_ir_contract_set_k(c, list, opjit_ir_index(f, 0));
+        add_block(c, list);
+    }
+    if (!apart)
+        return;
+    opjit_ir_contract_set_k(c, list, opjit_ir_index(f, blocks - 1));
+    c->ends = true;
+    add_block(c, list);
 }
 
 /* Columns that are transposed at a time: a vector's. */
@@ -108,7 +129,7 @@ void opjit_ir_contract_results(contraction *c, block *list)
     const uint32_t sums = c->total == 0 ? c->sums : c->total;
     block of_i, of_j;
     contract_zeros zeros;
-    if (sums == 0)
+    if (sums == 0 || c->ends)
         return;
     const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
     opjit_ir_contract_row_zeros(c, &of_i, i, &zeros);
@@ -132,6 +153,7 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     if (columns->shared)
         opjit_ir_contract_share_columns(c, &made);
     opjit_ir_contract_declare(c);
+    c->direct = contract_sets_totals(c) && c->bytes == 0 && c->together == 0 && c->decoded == 0 && !c->r->general;
     if (c->split)
         opjit_ir_contract_make_parts(c, &made);
     const ir_ref stage =

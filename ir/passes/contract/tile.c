@@ -4,8 +4,9 @@
  *     pack the columns; for each tile of rows: pack them; for each tile of columns:
  *         tile = +0; for k, with the tile in registers: tile = fma(row, column, tile); total = total + tile
  *
- * Where rows are read as they lie, and a tile of columns stays in the first cache, the two loops change places.  Where
- * there is one block of k, and no tile is partial, the results are stored from the tile. */
+ * Where a tile of columns stays in the first cache, and rows are read as they lie or are packed before all tiles, the
+ * two loops change places.  The first block of k sets the totals.  Where no tile is partial, the results are stored
+ * from the tiles of the last one. */
 #include "ir/passes/contract/contract.h"
 
 void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out)
@@ -18,8 +19,7 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
 static ir_ref row_of(const contraction *c, ir_ref row)
 {
     const contract_side *s = &c->side[CONTRACT_ROWS];
-    return s->size % s->tile == 0 ? row
-                                  : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
+    return s->size % s->tile == 0 ? row : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
 }
 
 /* What k of the block of k, a variable, adds to the tile. */
@@ -31,11 +31,11 @@ static void add_step(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n, 
     ir_ref at[2], x[2];
     block inside;
     opjit_ir_contract_over_tile(c, list, at, &inside);
-    x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
-                      : rows->packed  ? opjit_ir_load(f, rows->scratch,
-                                                      (ir_ref[]){ c->streams ? contract_plus(c, i, at[0]) : at[0], k })
-                                      : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS,
-                                                                 row_of(c, contract_plus(c, i, at[0])), all_k);
+    x[rows->factor] =
+        rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
+        : rows->packed
+            ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ rows->whole ? contract_plus(c, i, at[0]) : at[0], k })
+            : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, row_of(c, contract_plus(c, i, at[0])), all_k);
     x[columns->factor] =
         columns->packed ? opjit_ir_contract_copied(c, n, k, at[1])
                         : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
@@ -76,6 +76,19 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
     c->f->nodes[of_k.parent].hold = 1;
 }
 
+/* The sum of a block of k and those of the blocks before it, of which the first one has none. */
+static ir_ref with_total(contraction *c, ir_ref sum, const ir_ref *at)
+{
+    ir_func *f = c->f;
+    const bool sets = contract_sets_totals(c), is_first = ir_is_index_const(f, c->q) && ir_index_value(f, c->q) == 0;
+    if (c->total == 0 || (sets && is_first) || (c->length <= c->def.block && c->rest == 0))
+        return sum;
+    const ir_ref all = ir_expr2(f, IR_ADD, (ir_type)c->def.type, opjit_ir_load(f, c->total, at), sum);
+    if (!sets || ir_is_index_const(f, c->q))
+        return all;
+    return ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_EQ, IR_BOOL, c->q, opjit_ir_index(f, 0)), sum, all);
+}
+
 /* The tile in row i and column j of the block, which are tiles m and n of it. */
 static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
 {
@@ -86,18 +99,14 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
     ir_ref at[2];
     block inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    opjit_ir_contract_products(c, list, rows->kept != 0 ? i : all_i, all_j, n);
+    opjit_ir_contract_products(c, list, rows->kept != 0 || rows->whole ? i : all_i, all_j, n);
     opjit_ir_contract_over_tile(c, list, at, &inside);
-    const ir_ref sum = opjit_ir_load(f, c->tile, at);
-    if (c->total == 0) {
-        opjit_ir_contract_result(c, &inside, sum, contract_plus(c, all_i, at[0]), contract_plus(c, all_j, at[1]));
-        return;
-    }
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
-    const bool single = c->length <= c->def.block && c->rest == 0;
-    opjit_ir_contract_store(
-        c, &inside, c->total,
-        single ? sum : ir_expr2(f, IR_ADD, (ir_type)c->def.type, opjit_ir_load(f, c->total, to), sum), to);
+    const ir_ref sum = with_total(c, opjit_ir_load(f, c->tile, at), to);
+    if (c->total == 0 || c->ends)
+        opjit_ir_contract_result(c, &inside, sum, contract_plus(c, all_i, at[0]), contract_plus(c, all_j, at[1]));
+    else
+        opjit_ir_contract_store(c, &inside, c->total, sum, to);
 }
 
 ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s)
@@ -116,10 +125,9 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
     ir_func *f = c->f;
     const int64_t tile = c->side[CONTRACT_COLUMNS].tile;
     if (c->rest != 0) /* all, if there is a step */
-        return opjit_ir_block_let(
-            f, list,
-            ir_make2(f, IR_IMIN, IR_INDEX, n_tiles,
-                     contract_times(c, c->here_k, c->side[CONTRACT_COLUMNS].block / tile)));
+        return opjit_ir_block_let(f, list,
+                                  ir_make2(f, IR_IMIN, IR_INDEX, n_tiles,
+                                           contract_times(c, c->here_k, c->side[CONTRACT_COLUMNS].block / tile)));
     if (!c->masked)
         return n_tiles;
     const ir_ref columns = contract_plus(c, last, opjit_ir_index(f, c->behind + tile));
@@ -144,7 +152,8 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     opjit_ir_contract_pack_columns(c, list);
     const ir_ref n_tiles = opjit_ir_contract_tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
     const ir_ref m_tiles = opjit_ir_contract_tiles_of(c, list, rows);
-    if (c->by_columns && !rows->packed && !c->masked && c->rest == 0) {
+    if (c->by_columns && (!rows->packed || rows->whole) && !c->masked && c->rest == 0) {
+        opjit_ir_contract_pack_rows(c, list, rows->first, opjit_ir_index(f, 0));
         add_by_columns(c, list, m_tiles, n_tiles);
         return;
     }
