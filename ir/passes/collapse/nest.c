@@ -127,7 +127,10 @@ static bool find_uses(nest *n)
         if (node->op == IR_LOAD)
             opjit_ir_table_set(f, &loads, node->ref, opjit_ir_table_get(&loads, node->ref) + 1);
     }
-    n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor differently */
+    const uint32_t out = nest_output(n), alias = f->tensors[out].alias;
+    n->regular = n->stages[out] == 1; /* another stage may use a tensor differently */
+    if (alias != 0) /* its layout changes with the output's */
+        n->regular = n->regular && n->stages[alias] == (opjit_ir_table_get(&loads, alias) != 0);
     for (uint32_t d = 0; d < n->rank; d++)
         n->regular = n->regular && n->offsets[d] == 0;
     for (uint32_t k = 0; k < seen.count; k++) {
