@@ -59,6 +59,8 @@ static opjit_status run_branch(onnx_import *m, const onnx_call *c, const char *n
 opjit_status opjit_onnx_if(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
+    if (c->inputs[0]->type != ONNX_BOOL || opjit_onnx_elements_of(c->inputs[0]) != 1)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a condition that is not one truth value");
     TRY(onnx_compute(m, c->inputs[0]));
     if (onnx_is_constant(c->inputs[0])) {
         const uint8_t *const condition = opjit_onnx_data(m, c->inputs[0]);
@@ -170,7 +172,7 @@ static opjit_status read_condition(onnx_import *m, const onnx_call *c, onnx_valu
     TRY(onnx_compute(m, v));
     const uint8_t *const data = onnx_is_constant(v) ? opjit_onnx_data(m, v) : NULL;
     TRY(m->error->status);
-    if (data == NULL || opjit_onnx_elements_of(v) != 1)
+    if (data == NULL || opjit_onnx_elements_of(v) != 1 || v->type != ONNX_BOOL)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a loop whose length is known at run time only");
     *out = *data != 0;
     return OPJIT_OK;

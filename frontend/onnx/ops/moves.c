@@ -382,6 +382,29 @@ static opjit_status pad_mode(onnx_import *m, onnx_call *c, DML_PADDING_MODE *out
     return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute mode is none of constant, reflect, edge, wrap");
 }
 
+/* The number that pads are: input 2, or an attribute up to opset 10; absent: 0. */
+static opjit_status pad_value(onnx_import *m, onnx_call *c, const onnx_value *x, DML_PADDING1_OPERATOR_DESC *desc)
+{
+    const float number = opjit_onnx_float(m, c, "value", 0);
+    const double wide = number;
+    const uint16_t half = opjit_float16_from_double(number);
+    const void *data = x->type == ONNX_FLOAT16  ? (const void *)&half
+                       : x->type == ONNX_DOUBLE ? (const void *)&wide
+                                                : &number;
+    onnx_value *const value = onnx_input(c, 2);
+    desc->PaddingValueDataType = opjit_onnx_dtype(x->type);
+    if (value != NULL) {
+        data = opjit_onnx_data(m, value);
+        if (data == NULL || opjit_onnx_elements_of(value) != 1 || value->type != x->type)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                     "input 2 has to be one number that is known, of type %s",
+                                     opjit_onnx_type_name(x->type).text);
+    }
+    if (value != NULL || opjit_onnx_attribute(m, c, "value") != NULL)
+        memcpy(&desc->PaddingValue, data, opjit_rt_dtype_size(desc->PaddingValueDataType));
+    return OPJIT_OK;
+}
+
 opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)
 {
     int64_t pads[2 * ONNX_RANK];
@@ -409,19 +432,7 @@ opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)
         start[d] = before < 0 ? 0 : (uint32_t)before;
         end[d] = behind < 0 ? 0 : (uint32_t)behind;
     }
-    desc.PaddingValueDataType = opjit_onnx_dtype(x->type);
-    onnx_value *const value = onnx_input(c, 2);
-    if (value != NULL) {
-        const void *const data = opjit_onnx_data(m, value);
-        if (data == NULL || opjit_onnx_elements_of(value) != 1)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input 2 has to be one number that is known");
-        memcpy(&desc.PaddingValue, data, opjit_rt_dtype_size(desc.PaddingValueDataType));
-    } else if (opjit_onnx_attribute(m, c, "value") != NULL) {
-        const float number = opjit_onnx_float(m, c, "value", 0);
-        const uint16_t half = opjit_float16_from_double(number);
-        memcpy(&desc.PaddingValue, x->type == ONNX_FLOAT16 ? (const void *)&half : &number,
-               x->type == ONNX_FLOAT16 ? sizeof half : sizeof number);
-    }
+    TRY(pad_value(m, c, x, &desc));
     opjit_tensor t = onnx_tensor_of(m, c, 0);
     if (cuts)
         t = opjit_graph_slice(m->graph, t, offsets, sizes, NULL);

@@ -13,7 +13,7 @@ typedef struct sampling {
     uint64_t sizes[MOST_AXES];     /* (depth,) height, width */
     uint64_t channels, places, batch;
     uint32_t axes;
-    int32_t type;
+    int32_t type, image_type; /* of places and weights; of the image, another one where its elements stay as they are */
     beyond beyond;
     bool corners; /* -1 and 1 are the centers of the outer elements, not their edges */
 } sampling;
@@ -67,7 +67,7 @@ static opjit_tensor elements_at(onnx_import *m, const sampling *s, const opjit_t
     const DML_GATHER_ELEMENTS_OPERATOR_DESC desc = { NULL, NULL, NULL, 2 };
     const opjit_tensor inputs[2] = { s->image, opjit_graph_broadcast(g, flat, 3, sizes) };
     const opjit_tensor y = opjit_graph_op(g, DML_OPERATOR_GATHER_ELEMENTS, &desc, inputs, 2);
-    return s->beyond != ZEROS ? y : opjit_graph_where(g, inside, y, opjit_onnx_scalar(m, s->type, 0));
+    return s->beyond != ZEROS ? y : opjit_graph_where(g, inside, y, opjit_onnx_scalar(m, s->image_type, 0));
 }
 
 /* ((a x + b) x + c) x + d */
@@ -138,7 +138,8 @@ static void read_places(onnx_import *m, const onnx_call *c, sampling *s, bool ne
 {
     const uint64_t one[3] = { s->batch, 1, s->places }, rows[3] = { s->batch, s->places, s->axes };
     const uint32_t sizes[3] = { (uint32_t)s->batch, (uint32_t)s->places, 1 };
-    const opjit_tensor places = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, rows);
+    const opjit_tensor grid = opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), c->inputs[1]->type, s->type);
+    const opjit_tensor places = opjit_onnx_reshape(m, grid, 3, rows);
     for (uint32_t i = 0; i < s->axes; i++) {
         const uint32_t begin[3] = { 0, 0, s->axes - 1 - i };
         const opjit_tensor t = opjit_onnx_reshape(m, opjit_graph_slice(m->graph, places, begin, sizes, NULL), 3, one);
@@ -180,17 +181,18 @@ opjit_status opjit_onnx_grid_sample(onnx_import *m, onnx_call *c)
     s.batch = dims[0] = flat[0] = x->dims[0];
     s.channels = dims[1] = flat[1] = x->dims[1];
     s.places = flat[2] = 1;
-    s.type = grid->type;
+    s.type = x->type == ONNX_DOUBLE || grid->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT;
+    s.image_type = nearest ? x->type : s.type;
     for (uint32_t i = 0; i < s.axes; i++) {
         s.sizes[i] = x->dims[2 + i];
         dims[2 + i] = grid->dims[1 + i];
         flat[2] *= s.sizes[i];
         s.places *= dims[2 + i];
     }
-    s.image = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat);
+    s.image = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, s.image_type), 3, flat);
     read_places(m, c, &s, nearest, cubic);
     const opjit_tensor y = nearest ? elements_at(m, &s, s.place) : between(m, &s, cubic);
-    return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, dims);
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, s.image_type, x->type), x->type, x->rank, dims);
 }
 
 /* --- DeformConv --------------------------------------------------------------------------------------------------- */
@@ -272,7 +274,8 @@ static opjit_tensor taps_of(onnx_import *m, const onnx_call *c, const deformed *
     const onnx_value *const x = c->inputs[0];
     const uint64_t groups = x->dims[0] * d->offset_groups;
     sampling s = { .sizes = { x->dims[2], x->dims[3] }, .channels = x->dims[1] / d->offset_groups,
-                   .places = d->taps * d->places, .batch = groups, .axes = 2, .type = ONNX_FLOAT, .beyond = ZEROS };
+                   .places = d->taps * d->places, .batch = groups, .axes = 2, .beyond = ZEROS };
+    s.type = s.image_type = ONNX_FLOAT;
     const uint64_t image[3] = { groups, s.channels, x->dims[2] * x->dims[3] }, flat[3] = { groups, 1, s.places };
     const uint64_t apart[4] = { groups, d->taps * 2, d->sizes[0], d->sizes[1] };
     s.image = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_FLOAT), 3, image);

@@ -40,7 +40,8 @@ opjit_status opjit_onnx_same(onnx_import *m, onnx_call *c)
     return opjit_onnx_give_value(m, c, 0, c->inputs[0]);
 }
 
-/* As in inference: the elements themselves, and a mask of nothing but true. */
+/* As in inference: the elements themselves, and a mask of nothing but true; before opset 12, as in ONNX Runtime, of
+ * nothing but 0, and before 10 of the elements' type. */
 opjit_status opjit_onnx_dropout(onnx_import *m, onnx_call *c)
 {
     int64_t training = 0;
@@ -55,9 +56,10 @@ opjit_status opjit_onnx_dropout(onnx_import *m, onnx_call *c)
     uint32_t sizes[ONNX_RANK] = { 1 };
     for (uint32_t d = 0; d < x->rank; d++)
         sizes[d] = (uint32_t)x->dims[d];
-    const opjit_tensor mask =
-        opjit_graph_fill(m->graph, DML_TENSOR_DATA_TYPE_UINT8, x->rank == 0 ? 1 : x->rank, sizes, 1);
-    return opjit_onnx_give_as(m, c, 1, mask, ONNX_BOOL, x->rank, x->dims);
+    const int32_t type = m->opset < 10 ? x->type : ONNX_BOOL;
+    const opjit_tensor mask = opjit_graph_fill(m->graph, opjit_onnx_dtype(type), x->rank == 0 ? 1 : x->rank, sizes,
+                                               m->opset < 12 ? 0 : 1);
+    return opjit_onnx_give_as(m, c, 1, mask, type, x->rank, x->dims);
 }
 
 opjit_status opjit_onnx_constant(onnx_import *m, onnx_call *c)

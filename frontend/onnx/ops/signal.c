@@ -153,7 +153,8 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     const uint64_t from = x->dims[axis] < (uint64_t)length ? x->dims[axis] : (uint64_t)length;
     const uint64_t to = onesided ? (uint64_t)length / 2 + 1 : (uint64_t)length;
     opjit_graph *const g = m->graph;
-    opjit_tensor t = onnx_tensor_of(m, c, 0);
+    const int32_t type = x->type == ONNX_FLOAT16 ? ONNX_FLOAT : x->type; /* of the products */
+    opjit_tensor t = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, type);
     if (from != x->dims[axis]) {
         uint32_t begin[ONNX_RANK] = { 0 }, sizes[ONNX_RANK];
         for (uint32_t d = 0; d <= last; d++)
@@ -170,11 +171,11 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     for (uint32_t d = 0; d <= last; d++)
         back[order[d]] = d;
     t = opjit_onnx_reshape(m, opjit_graph_transpose(g, t, order), 2, (uint64_t[]){ rows, from * parts });
-    t = opjit_graph_matrix_multiply(g, t, matrix(m, c, x->type, from, parts, to, (uint64_t)length, inverse), 0, 0);
+    t = opjit_graph_matrix_multiply(g, t, matrix(m, c, type, from, parts, to, (uint64_t)length, inverse), 0, 0);
     dims[last - 1] = to;
     dims[last] = 2;
     t = opjit_graph_transpose(g, opjit_onnx_reshape(m, t, x->rank, dims), back);
-    return opjit_onnx_give(m, c, 0, t, x->type, x->rank);
+    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, t, type, x->type), x->type, x->rank);
 }
 
 /* Signal {batch, samples, 1}, step, window, length of a frame: {batch, frames, frequencies, 2}. */
@@ -209,12 +210,14 @@ opjit_status opjit_onnx_stft(onnx_import *m, onnx_call *c)
     if (places == NULL)
         return m->error->status;
     opjit_graph *const g = m->graph;
+    const int32_t type = x->type == ONNX_FLOAT16 ? ONNX_FLOAT : x->type; /* of the products */
     opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, x->dims);
     t = opjit_graph_gather(g, t, opjit_onnx_tensor(m, &at), 1, 1);
     t = opjit_onnx_reshape(m, t, 2, (uint64_t[]){ x->dims[0] * frames, (uint64_t)length });
     if (window != NULL)
         t = opjit_graph_multiply(g, t, opjit_onnx_vector(m, c, 2, 2, 1));
-    const opjit_tensor factor = matrix(m, c, x->type, (uint64_t)length, 1, to, (uint64_t)length, false);
-    t = opjit_graph_matrix_multiply(g, t, factor, 0, 0);
-    return opjit_onnx_give_as(m, c, 0, t, x->type, 4, (uint64_t[]){ x->dims[0], frames, to, 2 });
+    const opjit_tensor factor = matrix(m, c, type, (uint64_t)length, 1, to, (uint64_t)length, false);
+    t = opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, t, x->type, type), factor, 0, 0);
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, t, type, x->type), x->type, 4,
+                              (uint64_t[]){ x->dims[0], frames, to, 2 });
 }

@@ -85,6 +85,7 @@ def found(case, node, random):
              [node("ConvInteger", ["x", "w", "xz", "wz"], strides=[stride] * 2, pads=[pad] * 4)],
              {"x": random.integers(0, 256, (2, channels, 64, 70)).astype("u1"), "xz": np.array(9, "u1")},
              {"w": random.integers(low, high, (24, channels, taps, taps)).astype(kind), "wz": np.array(3, kind)}, off=0)
+    older(case, node, floats)
 
 
 def seen(case, node, random, floats):
@@ -118,3 +119,21 @@ def activated(case, node, floats):
                        activation_alpha=[.3 + .1 * i for i in range(count * ways)],
                        activation_beta=[.6 + .1 * i for i in range(count * ways)])],
                  {"x": floats(3, 2, 4)}, {"w": floats(ways, gates * 3, 4), "r": floats(ways, gates * 3, 3)}, off=1e-4)
+
+
+def older(case, node, floats):
+    """What older opsets say, and operators of types that differ or are narrow."""
+    for dtype in ("f2", "f4", "f8"):
+        case(f"Pad by a number {dtype}", [node("Pad", ["x"], pads=[1, 0, 2, 3], value=1.5)],
+             {"x": floats(3, 4, dtype=dtype)}, opset=10, off=0, want=lambda x: np.pad(
+                 x, ((1, 2), (0, 3)), constant_values=1.5))
+    for opset, dtype in ((7, "f4"), (10, "?"), (12, "?")):
+        case(f"Dropout's mask of opset {opset}", [node("Dropout", ["x"], ["z", "y"])], {"x": floats(3, 4)}, opset=opset,
+             off=0, want=lambda x, opset=opset, dtype=dtype: np.full(x.shape, opset > 11, dtype))
+    for mode in ("linear", "nearest", "cubic"):
+        for of, at in (("f2", "f4"), ("f2", "f2"), ("f4", "f2")):
+            case(f"GridSample {mode} of {of} at {at}", [node("GridSample", ["x", "g"], mode=mode)],
+                 {"x": floats(2, 3, 5, 7, dtype=of), "g": (floats(2, 4, 3, 2) / 3).astype(at)}, opset=20, off=2e-3)
+    case("DFT of float16", [node("DFT", ["x"], axis=1)], {"x": floats(2, 9, 1, dtype="f2")}, off=2e-3)
+    case("STFT of float16", [node("STFT", ["x", "s", "w"])], {"x": floats(2, 40, 1, dtype="f2")},
+         {"s": np.int64(8), "w": np.hanning(16).astype("f2")}, off=4e-3)
