@@ -21,13 +21,14 @@ static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)
     return *known;
 }
 
-/* Enters in the map what index expression `root` becomes: variables that step together become one. */
-static void map_root(nest *n, ir_map *map, ir_ref root)
+/* Enters in the map what root number `at` becomes: variables that step together become one. */
+static void map_root(nest *n, ir_map *map, uint32_t at)
 {
     ir_func *f = n->f;
+    const ir_ref root = n->roots[at];
     ir_affine form;
     int64_t factors[NEST_RANK];
-    if (!opjit_ir_nest_root(n, root, &form, factors)) {
+    if (!opjit_ir_nest_root(n, at, &form, factors)) {
         for (uint32_t i = 0; i < n->count; i++)
             if (opjit_ir_uses(f, root, n->vars[n->order[i]]))
                 ir_map_set(f, map, n->vars[n->order[i]], coordinate(n, i, i + 1));
@@ -142,7 +143,7 @@ void opjit_ir_coalesce(nest *n, block *stages)
         if (n->extents[d] == 1)
             ir_map_set(f, &map, n->vars[d], opjit_ir_index(f, 0));
     for (uint32_t i = 0; i < n->root_count; i++)
-        map_root(n, &map, n->roots[i]);
+        map_root(n, &map, i);
     new_coordinates(n, at);
     if (n->regular) {
         merge_layouts(n);

@@ -67,18 +67,24 @@ static bool at_store(const nest *n, ir_ref load)
     return true;
 }
 
-/* listed: by position in seen, which contains the operands of its nodes. */
-static void add_root(nest *n, const ir_reach *seen, bool *listed, ir_ref r)
+/* What is known of a node, by its position in seen, which contains the operands of its nodes. */
+typedef struct node_facts {
+    bool is_root, reads_let;
+} node_facts;
+
+static void add_root(nest *n, const ir_reach *seen, node_facts *facts, ir_ref r)
 {
-    const uint32_t place = opjit_ir_reach_place(seen, r);
-    if (ir_at(n->f, r)->type == IR_INDEX && ir_at(n->f, r)->op != IR_CONST && !listed[place]) {
-        listed[place] = true;
+    node_facts *const of = &facts[opjit_ir_reach_place(seen, r)];
+    if (ir_at(n->f, r)->type == IR_INDEX && ir_at(n->f, r)->op != IR_CONST && !of->is_root) {
+        of->is_root = true;
+        n->reads_let[n->root_count] = of->reads_let;
         n->roots[n->root_count++] = r;
     }
 }
 
-/* Marks what moves with a coordinate otherwise than through what is loaded; NULL: no memory. */
-static bool *find_moving(const nest *n, const ir_reach *seen)
+/* Marks what moves with a coordinate otherwise than through what is loaded, and in facts what reads a let; NULL: no
+ * memory. */
+static bool *find_moving(const nest *n, const ir_reach *seen, node_facts *facts)
 {
     ir_func *f = n->f;
     bool *moves = ARENA_ARRAY(&f->scratch, bool, seen->count);
@@ -86,7 +92,9 @@ static bool *find_moving(const nest *n, const ir_reach *seen)
     for (uint32_t k = 0; k < seen->count && moves != NULL; k++) { /* operands are older than the node */
         const ir_ref r = seen->nodes[k];
         const ir_node *node = ir_at(f, r);
-        moves[k] = node->op == IR_GET; /* of a let: unknown */
+        moves[k] = facts[k].reads_let = node->op == IR_GET; /* of a let: unknown */
+        for (uint32_t i = 0; i < node->count; i++)
+            facts[k].reads_let = facts[k].reads_let || facts[places[ir_operand(f, r, i)]].reads_let;
         for (uint32_t d = 0; d < n->rank; d++)
             moves[k] = moves[k] || r == n->vars[d];
         for (uint32_t i = 0; i < node->count && node->op != IR_LOAD; i++)
@@ -114,10 +122,12 @@ static bool find_uses(nest *n)
 {
     ir_func *f = n->f;
     const ir_reach seen = opjit_ir_reach(f, n->first);
-    bool *listed = ARENA_ARRAY(&f->scratch, bool, seen.count), *moves = find_moving(n, &seen);
+    node_facts *facts = ARENA_ARRAY(&f->scratch, node_facts, seen.count);
+    bool *moves = facts == NULL ? NULL : find_moving(n, &seen, facts);
     n->loads = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
     n->roots = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
-    if (seen.nodes == NULL || listed == NULL || n->loads == NULL || n->roots == NULL || moves == NULL) {
+    n->reads_let = ARENA_ARRAY(&f->scratch, bool, seen.count);
+    if (seen.nodes == NULL || n->loads == NULL || n->roots == NULL || n->reads_let == NULL || moves == NULL) {
         f->failed = true;
         return false;
     }
@@ -144,7 +154,7 @@ static bool find_uses(nest *n)
         const ir_node *node = ir_at(f, seen.nodes[k]);
         if (node->type != IR_INDEX && node->op != IR_STORE && !(node->op == IR_LOAD && n->regular))
             for (uint32_t i = 0; i < node->count; i++)
-                add_root(n, &seen, listed, ir_operand(f, seen.nodes[k], i));
+                add_root(n, &seen, facts, ir_operand(f, seen.nodes[k], i));
     }
     return true;
 }
@@ -180,7 +190,7 @@ static bool uses_join(const nest *n, uint32_t a, uint32_t b)
     for (uint32_t i = 0; i < n->root_count; i++) {
         ir_affine rest;
         int64_t factors[NEST_RANK];
-        if (opjit_ir_nest_root(n, n->roots[i], &rest, factors)
+        if (opjit_ir_nest_root(n, i, &rest, factors)
                 ? !opjit_ir_nest_factors_join(n, factors, a, b)
                 : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) || opjit_ir_uses(n->f, n->roots[i], n->vars[b]))
             return false;
@@ -238,10 +248,11 @@ bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_
     return true;
 }
 
-bool opjit_ir_nest_root(const nest *n, ir_ref root, ir_affine *rest, int64_t factors[NEST_RANK])
+bool opjit_ir_nest_root(const nest *n, uint32_t i, ir_affine *rest, int64_t factors[NEST_RANK])
 {
     *rest = (ir_affine){ 0 };
-    return opjit_ir_affine_add(n->f, rest, root, 1) && opjit_ir_nest_factors(n, rest, factors);
+    return !n->reads_let[i] && opjit_ir_affine_add(n->f, rest, n->roots[i], 1) &&
+           opjit_ir_nest_factors(n, rest, factors);
 }
 
 bool opjit_ir_nest_factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b)

@@ -20,6 +20,7 @@ typedef struct nest {
     int64_t offsets[NEST_RANK]; /* of a box: coordinate minus variable */
     int64_t extents[NEST_RANK];
     ir_ref *loads, *roots; /* of the stored value: its loads; its index expressions that are not part of larger ones */
+    bool *reads_let;       /* by root: it reads a let, which is made anew with the stage */
     uint32_t load_count, root_count;
     const uint8_t *stages;     /* by tensor: in how many stages it occurs, 2 for more */
     bool regular;              /* tensors are only read at the stored coordinate, so their layouts may change */
@@ -64,8 +65,8 @@ int64_t opjit_ir_nest_until(int64_t row, int64_t unit);
 /* Iterations of `row` bytes that are worth a call: whole pages if a few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 
-/* The affine form of root without the variables' factors; false: one of them is inside an atom. */
-bool opjit_ir_nest_root(const nest *n, ir_ref root, ir_affine *rest, int64_t factors[NEST_RANK]);
+/* The affine form of root number i without the variables' factors; false: one of them, or a let, is inside an atom. */
+bool opjit_ir_nest_root(const nest *n, uint32_t i, ir_affine *rest, int64_t factors[NEST_RANK]);
 /* Whether coordinates a and b step together: a by as much as b's whole range. */
 bool opjit_ir_nest_factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b);
 
