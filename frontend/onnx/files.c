@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,20 +80,60 @@ void opjit_onnx_files_close(onnx_files *files)
     }
 }
 
-/* Whether the name stays in the folder: relative, and without a step up. */
+/* Whether the name is that of a file below the folder: relative, and at no place above it. */
 static bool stays_inside(wire_bytes name)
 {
     if (name.size == 0 || name.size > 4000 || name.data[0] == '/' || memchr(name.data, 0, (size_t)name.size) != NULL)
         return false;
-    for (uint64_t i = 0; i + 1 < name.size; i++)
-        if (name.data[i] == '.' && name.data[i + 1] == '.' && (i == 0 || name.data[i - 1] == '/') &&
-            (i + 2 == name.size || name.data[i + 2] == '/'))
-            return false;
-    return true;
+    int64_t depth = 0;
+    for (uint64_t i = 0, end; i < name.size && depth >= 0; i = end + 1) {
+        for (end = i; end < name.size && name.data[end] != '/'; end++)
+            ;
+        const bool up = end - i == 2 && memcmp(name.data + i, "..", 2) == 0;
+        if (up)
+            depth--;
+        else if (end != i && !(end - i == 1 && name.data[i] == '.'))
+            depth++;
+    }
+    return depth > 0;
 }
 
-static struct onnx_file *open_file(onnx_files *files, wire_bytes name, opjit_error *error)
+/* Whether a file without links in its path lies below the folder, or below the folder that a file lies in. */
+static bool lies_in(const char *real, const char *folder, bool beside)
 {
+    char whole[PATH_MAX];
+    if (folder == NULL || realpath(folder, whole) == NULL)
+        return false;
+    if (beside)
+        *strrchr(whole, '/') = '\0';
+    const size_t length = strlen(whole);
+    return strncmp(real, whole, length) == 0 && (real[length] == '/' || (length > 0 && whole[length - 1] == '/'));
+}
+
+static opjit_status refuse_outside(const onnx_tensor *t, opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{tensor} {\"" ONNX_NAME "\"}: its file \"" ONNX_NAME
+                           "\" is not inside of the model's folder",
+                           ONNX_SHOW(t->name), ONNX_SHOW(t->location));
+}
+
+/* Maps the file that the path leads to.  Links may lead to files below the folder, or, as ONNX Runtime has it, below
+ * that of the file which the model's own path leads to, as in caches of models by content. */
+static opjit_status map_inside(const onnx_files *files, const char *path, const onnx_tensor *t, wire_bytes *out,
+                               opjit_error *error)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real) == NULL)
+        return no_file(path, error);
+    if (!lies_in(real, files->folder, false) && !lies_in(real, files->path, true))
+        return refuse_outside(t, error);
+    return opjit_onnx_map(real, out, NULL, error);
+}
+
+static struct onnx_file *open_file(onnx_files *files, const onnx_tensor *t, opjit_error *error)
+{
+    const wire_bytes name = t->location;
     for (struct onnx_file *f = files->first; f != NULL; f = f->next)
         if (wire_same(f->name, name))
             return f;
@@ -106,7 +147,7 @@ static struct onnx_file *open_file(onnx_files *files, wire_bytes name, opjit_err
     memcpy(path, files->folder, folder);
     path[folder] = '/';
     memcpy(path + folder + 1, name.data, (size_t)name.size);
-    if (opjit_onnx_map(path, &f->bytes, NULL, error) != OPJIT_OK)
+    if (map_inside(files, path, t, &f->bytes, error) != OPJIT_OK)
         return NULL;
     f->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size };
     opjit_rt_mapped_add(files->mapped, &f->mapped);
@@ -120,13 +161,10 @@ const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_e
 {
     const uint64_t bytes = opjit_onnx_tensor_bytes(t);
     if (files->folder == NULL || !stays_inside(t->location)) {
-        opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{tensor} {\"" ONNX_NAME "\"}: its file \"" ONNX_NAME
-                           "\" is not inside of the model's folder",
-                           ONNX_SHOW(t->name), ONNX_SHOW(t->location));
+        refuse_outside(t, error);
         return NULL;
     }
-    const struct onnx_file *const f = open_file(files, t->location, error);
+    const struct onnx_file *const f = open_file(files, t, error);
     if (f == NULL)
         return NULL;
     if ((t->has_length && t->length != bytes) || t->offset > f->bytes.size || bytes > f->bytes.size - t->offset) {

@@ -11,6 +11,7 @@
 struct onnx_files {
     rt_arena *arena;
     const char *folder; /* NULL: no files may be named */
+    const char *path;   /* of the model, whose folder that is; NULL: the folder was given */
     struct onnx_file *first;
     rt_mapped_files *mapped; /* the context's */
     wire_bytes model; /* the model's own, if it is mapped; else data NULL */

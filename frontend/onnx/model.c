@@ -184,6 +184,7 @@ opjit_status opjit_onnx_read_apart(const opjit_model *model, const onnx_sizes *s
         return OPJIT_OUT_OF_MEMORY;
     (*out)->files.model = model->file;
     (*out)->files.folder = model->options.folder;
+    (*out)->files.path = model->files.path;
     const opjit_status status = read_model(*out, &model->options, sample, &own);
     return status == OPJIT_OK ? OPJIT_OK : opjit_rt_error_copy(error, &own);
 }
@@ -234,8 +235,10 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         model->bytes = model->file;
         model->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)model->file.data, (size_t)model->file.size };
         opjit_rt_mapped_add(&model->core->mapped, &model->mapped);
-        if (o.folder == NULL)
+        if (o.folder == NULL) {
             model->options.folder = opjit_onnx_folder(&model->arena, path);
+            model->files.path = opjit_rt_arena_string(&model->arena, path, strlen(path));
+        }
     }
     model->files.model = model->file;
     model->files.folder = model->options.folder;

@@ -382,7 +382,7 @@ static opjit_status pad_mode(onnx_import *m, onnx_call *c, DML_PADDING_MODE *out
     return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute mode is none of constant, reflect, edge, wrap");
 }
 
-/* The number that pads are: input 2, or an attribute up to opset 10; absent: 0. */
+/* The number that pads are: input 2, or an attribute of real numbers up to opset 10; absent: 0. */
 static opjit_status pad_value(onnx_import *m, onnx_call *c, const onnx_value *x, DML_PADDING1_OPERATOR_DESC *desc)
 {
     const float number = opjit_onnx_float(m, c, "value", 0);
@@ -400,7 +400,8 @@ static opjit_status pad_value(onnx_import *m, onnx_call *c, const onnx_value *x,
                                      "input 2 has to be one number that is known, of type %s",
                                      opjit_onnx_type_name(x->type).text);
     }
-    if (value != NULL || opjit_onnx_attribute(m, c, "value") != NULL)
+    const bool real = x->type == ONNX_FLOAT || x->type == ONNX_FLOAT16 || x->type == ONNX_DOUBLE;
+    if (value != NULL || (real && opjit_onnx_attribute(m, c, "value") != NULL))
         memcpy(&desc->PaddingValue, data, opjit_rt_dtype_size(desc->PaddingValueDataType));
     return OPJIT_OK;
 }

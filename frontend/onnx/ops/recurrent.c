@@ -112,6 +112,10 @@ static opjit_tensor part(onnx_import *m, const onnx_call *c, uint32_t i, const r
     uint64_t dims[4] = { 1, 1, 1, 1 };
     if (v == NULL)
         return (opjit_tensor){ 0, 0 };
+    if (v->rank > 3) {
+        opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %u dimensions, must have at most 3", i, v->rank);
+        return (opjit_tensor){ 0, 0 };
+    }
     opjit_tensor t = opjit_onnx_tensor(m, v);
     uint64_t sizes[ONNX_RANK];
     memcpy(sizes, v->dims, sizeof sizes);
@@ -120,7 +124,7 @@ static opjit_tensor part(onnx_import *m, const onnx_call *c, uint32_t i, const r
         sizes[0] = v->dims[1];
         sizes[1] = v->dims[0];
     }
-    for (uint32_t d = 0; d < v->rank && d < 4; d++)
+    for (uint32_t d = 0; d < v->rank; d++)
         dims[4 - v->rank + d] = sizes[d];
     return opjit_onnx_reshape(m, t, 4, dims);
 }
