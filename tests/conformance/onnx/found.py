@@ -137,3 +137,14 @@ def older(case, node, floats):
     case("DFT of float16", [node("DFT", ["x"], axis=1)], {"x": floats(2, 9, 1, dtype="f2")}, off=2e-3)
     case("STFT of float16", [node("STFT", ["x", "s", "w"])], {"x": floats(2, 40, 1, dtype="f2")},
          {"s": np.int64(8), "w": np.hanning(16).astype("f2")}, off=4e-3)
+    for opset, attributes in ((21, {}), (23, {}), (23, {"precision": 1}), (23, {"precision": 10})):
+        case(f"QuantizeLinear of float16 {opset} {attributes}", [node("QuantizeLinear", ["x", "s", "z"], **attributes)],
+             {"x": floats(40, 50, dtype="f2")}, {"s": np.float16(.0123), "z": np.uint8(128)}, opset=opset, off=0)
+    case("Resize to one of 55", [node("Resize", ["x", "", "", "s"])], {"x": floats(1, 2, 55)}, {"s": np.int64([1, 2, 1])},
+         off=0)
+    # An input whose memory an output may not have, since another output reads it later.
+    case("Conv and ScatterElements of one input",
+         [node("Conv", ["x", "w"], ["z"], group=2, pads=[1, 2, 2, 0], strides=[1, 2]),
+          node("ScatterElements", ["x", "i", "u"], axis=-1, reduction="min")],
+         {"x": floats(2, 16, 5, 10), "i": np.abs(floats(1, 14, 1, 2) * 3).astype("i8")},
+         {"w": floats(6, 8, 3, 4), "u": floats(1, 14, 1, 2)}, ("y", "z"))
