@@ -358,7 +358,7 @@ static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char 
                            opjit_error *error)
 {
     opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
-    if (status == OPJIT_LIMIT && (f->phase >= IR_SPLIT || is_trial(f))) { /* as far as we know it is right: the compile continues */
+    if (status == OPJIT_LIMIT && (f->phase >= IR_SPLIT || is_trial(f))) { /* as far as we know it is right: go on */
         opjit_rt_error_clear(error);
         status = OPJIT_OK;
     }

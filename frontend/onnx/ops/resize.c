@@ -316,12 +316,11 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;
-        const double size = size_count != 0 ? (double)sizes[i]
-                                            : (double)((float)scale * (float)x->dims[axis]); /* 2.6f of 5 are 13 */
+        const double size = size_count != 0 ? (double)sizes[i] : (double)((float)scale * (float)x->dims[axis]);
         if (!(scale > 0) || scale < 1e-9 || size >= 4294967296.0 || size < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u: %g, must give a size of 1 to 2^32 - 1", axis,
                                      scale);
-        r->sizes[axis] = (uint64_t)floor(size);
+        r->sizes[axis] = (uint64_t)floor(size); /* 2.6f of 5 are 13 */
         common = i == 0 || (larger && scale < common) || (smaller && scale > common) ? scale : common;
         if (roi_count != 0) {
             r->roi[0][axis] = roi[i];
