@@ -58,13 +58,20 @@ static int half_range(val x)
     return m_is_f64(x) ? 512 : 64;
 }
 
+/* p, or 0 where exp(x) is less than half of the least number: a product that underflows takes Intel's CPUs 150 cycles,
+ * and masked scores have nothing else. */
+static val or_zero(math *m, val p, val x)
+{
+    return m_select(m, m_lt(m, x, m_pick(m, x, -104, -745.5)), m_like(m, x, 0), p);
+}
+
 /* p * 2^n * 2^up.  Adds n to the exponent in two steps that both stay within the range: first all except half of the
  * range, then a factor, which rounds once where the result is subnormal.  The sign bit, also of -0, tells which half it
  * is. */
 static val scale(math *m, val p, const reduced *a, val x, int up)
 {
     if (m->scales)
-        return m_op2(m, IR_SCALE, p, up == 0 ? a->n : m_add(m, a->n, m_like(m, x, up)));
+        return m_op2(m, IR_SCALE, or_zero(m, p, x), up == 0 ? a->n : m_add(m, a->n, m_like(m, x, up)));
     const uint32_t fraction = m_fraction(x);
     const uint64_t half = (uint64_t)half_range(x) << fraction;
     const uint64_t factor = (uint64_t)((m_is_f64(x) ? 1023 : 127) + up) << fraction; /* bits of 2^up */
@@ -74,13 +81,14 @@ static val scale(math *m, val p, const reduced *a, val x, int up)
     const val shift = m_select(m, below, m_word_const(m, x, half), m_word_const(m, x, 0 - half));
     const val y = m_float(m, m_add(m, m_add(m, m_word(m, p), bits), shift));
     const val by = m_float(m, m_sub(m, m_word_const(m, x, factor), shift));
-    return m_fma(m, y, by, m_mul(m, x, m_like(m, x, 0))); /* a NaN's bits were changed: x * 0 restores it */
+    const val nan = m_mul(m, x, m_like(m, x, 0)); /* a NaN's bits were changed: this restores it */
+    return m_fma(m, or_zero(m, y, x), by, nan);
 }
 
-/* Beyond the limits exp is 0 or infinite, as at the limits. */
+/* Beyond the limits exp is 0 or infinite, as at the limits.  IR_SCALE takes any n, and or_zero what p is then. */
 static val limit_below(math *m, val x)
 {
-    return m_max(m, x, m_pick(m, x, -104.5, -746));
+    return m->scales ? x : m_max(m, x, m_pick(m, x, -104.5, -746));
 }
 
 static val limit(math *m, val x)
@@ -96,7 +104,7 @@ static val exp_below(math *m, math_grade grade, val x)
     const reduced a = reduce_up(m, x, half);
     const val p = exp_reduced(m, grade, &a, grade == GRADE_F64);
     const val y = m_float(m, m_add(m, m_word(m, p), m_shl(m, a.bits, m_fraction(x))));
-    return m_fma(m, y, m_pick(m, x, 0x1p-64, 0x1p-512), m_mul(m, x, m_like(m, x, 0)));
+    return m_fma(m, or_zero(m, y, x), m_pick(m, x, 0x1p-64, 0x1p-512), m_mul(m, x, m_like(m, x, 0)));
 }
 
 val opjit_ir_math_exp(math *m, math_grade grade, val x)
