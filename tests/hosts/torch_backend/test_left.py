@@ -45,6 +45,20 @@ class Left(Case):
                 self.same(a.grad, b.grad)
                 self.assertEqual(counters["kernels"], kernels)
 
+    def test_small_inference(self):
+        """A kernel that saves less than the trace of what is left costs is PyTorch's, too."""
+        def f(x):
+            y = torch.log_softmax(x, -1)
+            return (*y.topk(5, -1), y.argmax(-1), y.sort(-1)[0], x.sort(-1, descending=True)[1])
+        with mock.patch.object(_compile, "CALL", 4):
+            for size, kernels in ((100, 0), (100000, 1)):
+                torch._dynamo.reset()
+                counters.clear()
+                x = torch.randn(2, size)
+                with torch.no_grad():
+                    self.same(compiled(f)(x), f(x))
+                self.assertEqual(counters["kernels"], kernels)
+
     def test_resampling(self):
         """One operator, as PyTorch runs it, and not the many indices that a trace makes of it."""
         x = torch.randn(1, 2, 6, 6)

@@ -21,7 +21,7 @@ from torch._subclasses import FakeTensor
 import opjit
 
 from . import _compile
-from ._compile import Unknown, compiled, counters, is_mutable, log, saved
+from ._compile import Unknown, compiled, counters, is_mutable, log, pays, saved
 from ._kernel import finish
 
 __all__ = ["backend", "counters", "finish"]
@@ -71,11 +71,11 @@ def _as_one():
 
 def _compiler(threads, level, fixed, strict, made, gains):
     """fixed: the tensors, by the number of the graph's input, that are the same in all calls.  made: takes the module
-    with kernels, or None.  gains: of training, whether there shall be kernels."""
+    with kernels, or None.  gains(graph): shall there be kernels?"""
     def compile(gm, inputs):
         if fixed:
             _freeze([n for n in gm.graph.nodes if n.op == "placeholder"], fixed)
-        module = compiled(gm, threads, level, strict) if all(gains) else gm
+        module = compiled(gm, threads, level, strict) if gains(gm) else gm
         made.append(module if module is not gm else None)
         return make_boxed_func(module.forward)
     return compile
@@ -156,8 +156,11 @@ def backend(gm, inputs, *, options=None):
 
     def made(strict):
         training, inference, gains = [], [], []
-        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules, gains)
-                     for modules in (training, inference)]
+        calls = sum(n.op in ("call_function", "call_method", "call_module") and n.target is not operator.getitem
+                    for n in gm.graph.nodes)
+        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules, pay)
+                     for modules, pay in ((training, lambda graph: all(gains)),
+                                          (inference, lambda graph: pays(graph, calls)))]
         with _as_one():
             function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
                                     decompositions=_decompositions(), partition_fn=_partition(gains),

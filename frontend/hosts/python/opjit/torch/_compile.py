@@ -150,13 +150,16 @@ def _kernels(graph, symbols, threads, level, strict):
     raise Refused("too many parts have no kernel")
 
 
-# Microseconds of eager training, measured on small models: a call of PyTorch, an element of its result, what
-# AOTAutograd does around the two graphs of a step, and of each node that is left in them.
-CALL, ELEMENT, AROUND, LEFT = 4, 0.00025, 150, 6
+# Microseconds, measured on small models.  Of eager code: a call of PyTorch, an operator that it makes others of, an
+# element of a result, and what the call and an element of what is no arithmetic take more.  Of a step of training: what
+# AOTAutograd does around its two graphs, and each node that is left in them.  Of inference: the same, and a kernel.
+CALL, INNER, ELEMENT, MATH, MATH_ELEMENT = 4, 2, 0.00025, 6, 0.002
+AROUND, LEFT = 150, 6
+AROUND_INFERENCE, LEFT_INFERENCE, KERNEL = 15, 5.5, 3
 
 
-def saved(gm):
-    """Microseconds that the kernels of the graph save PyTorch, less what the graph costs it."""
+def _counted(gm):
+    """The parts of the graph; what they compute but views, and the elements of each; and how many nodes are left."""
     symbols = Symbols(gm.graph)
     with symbols.at(symbols.of_trace()):
         parts = Parts(gm.graph)
@@ -164,7 +167,22 @@ def saved(gm):
         sizes = [max(elements(v) for v in (result if isinstance(result, (tuple, list)) else [result])
                      if isinstance(v, torch.Tensor)) for result in (n.meta["val"] for n in work)]
         left = sum(n.op == "call_function" and n.target is not operator.getitem for n in parts.runs)
-    return sum(CALL + ELEMENT * size for size in sizes) - LEFT * left
+    return parts, list(zip(work, sizes)), left
+
+
+def saved(gm):
+    """Microseconds that the kernels of the graph save PyTorch in training, less what the graph costs it."""
+    _, work, left = _counted(gm)
+    return sum(CALL + ELEMENT * size for _, size in work) - LEFT * left
+
+
+def pays(gm, calls):
+    """Does a graph of inference take less with its kernels than the `calls` of PyTorch that it was traced from?  What
+    is left of it runs one by one, and often is more than one for a call."""
+    parts, work, left = _counted(gm)
+    before = max(CALL * calls, INNER * (len(work) + left)) + sum(
+        ELEMENT * size if entry_of(n).light else MATH + MATH_ELEMENT * size for n, size in work)
+    return left == 0 or before > AROUND_INFERENCE + LEFT_INFERENCE * left + KERNEL * len(parts.wanted)
 
 
 def compiled(gm, threads, level, strict=False):
