@@ -48,6 +48,11 @@ typedef struct host_torch {
     bool (*requires_grad)(const void *tensor);
 } host_torch;
 
+/* PyArray_NewFromDescr, which takes over the dtype: type, dtype, rank, sizes, strides, memory, flags, whose attributes
+ * the array gets. */
+typedef PyObject *(*host_numpy_fn)(PyTypeObject *, PyObject *, int, const int64_t *, const int64_t *, void *, int,
+                                   PyObject *);
+
 /* The module's state: one for each interpreter. */
 typedef struct host_state {
     opjit_context *context; /* made when it is first needed */
@@ -58,6 +63,8 @@ typedef struct host_state {
     PyObject *str_out, *str_dlpack, *str_exchange, *str_requires_grad,
         *versions;                       /* constants of calls; versions: { "max_version": (1, 3) } */
     PyObject *numpy_empty, *numpy_dtype; /* NumPy's; NULL: not asked for yet */
+    host_numpy_fn numpy_new;             /* the same as numpy_empty, of C; NULL: NumPy does not have it */
+    PyTypeObject *numpy_array;           /* what that makes */
     host_kind kinds[HOST_KINDS];         /* the types that had a table last */
     uint32_t next_kind;                  /* which place the next one gets */
     host_torch torch;                    /* zero: not looked for, or this version has not all of them */
