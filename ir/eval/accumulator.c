@@ -2,6 +2,8 @@
 /* accumulator.c - steps and folds of accumulators, value by value. */
 #include "ir/eval/accumulator.h"
 
+#include "ir/eval/arithmetic.h"
+
 void opjit_ir_acc_reset(accumulator *a, const ir_node *acc)
 {
     const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
@@ -14,9 +16,9 @@ void opjit_ir_acc_reset(accumulator *a, const ir_node *acc)
 
 uint64_t opjit_ir_acc_step(const ir_node *acc, uint64_t a, uint64_t b)
 {
-    const uint64_t args[2] = { a, b };
+    const uint64_t args[3] = { a, b, 0 };
     uint64_t out = 0;
-    opjit_ir_scalar(ir_kind_op((ir_kind)acc->kind), (ir_type)acc->type, (ir_type)acc->type, args, &out);
+    opjit_ir_arithmetic(ir_kind_op((ir_kind)acc->kind), (ir_type)acc->type, (ir_type)acc->type, args, &out);
     return out;
 }
 
@@ -24,7 +26,7 @@ uint64_t opjit_ir_acc_step_dot(const ir_node *acc, uint64_t before, uint64_t x, 
 {
     const ir_type type = (ir_type)acc->type;
     uint64_t out = 0;
-    opjit_ir_scalar(ir_is_float(type) ? IR_FMA : IR_MUL, type, type, (const uint64_t[]){ x, y, before }, &out);
+    opjit_ir_arithmetic(ir_is_float(type) ? IR_FMA : IR_MUL, type, type, (const uint64_t[]){ x, y, before }, &out);
     return ir_is_float(type) ? out : opjit_ir_acc_step(acc, before, out);
 }
 

@@ -451,6 +451,11 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
 
 bool opjit_ir_arithmetic(ir_op op, ir_type type, ir_type from, const uint64_t args[3], uint64_t *out)
 {
+    float x;
+    if (from == IR_F32 && f32_op(op, f32_of(args[0]), f32_of(args[1]), f32_of(args[2]), &x)) {
+        *out = bits_of_f32(x); /* what is computed most often */
+        return true;
+    }
     switch (op) {
     case IR_TO_INDEX: *out = index_of(from, args[0]); return true;
     case IR_ELEM: *out = opjit_ir_element_of(type, (int64_t)args[0]); return true;

@@ -5,10 +5,10 @@
  * what (race.c). */
 #include "ir/eval/machine.h"
 
+#include "ir/eval/arithmetic.h"
 #include "ir/eval/element.h"
 
 #include <string.h>
-
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -46,14 +46,21 @@ static memory find_memory(const machine *m, uint32_t t)
     return skip > of.bytes ? (memory){ .base = NULL } : (memory){ .base = of.base + skip, .bytes = of.bytes - skip };
 }
 
-const memory *opjit_ir_m_memory(machine *m, uint32_t t)
+const memory *opjit_ir_m_find(machine *m, uint32_t t)
 {
     memory *known = &m->recent[t % RECENT];
-    if (known->tensor != t) {
-        *known = find_memory(m, t);
-        known->tensor = t;
-    }
+    *known = find_memory(m, t);
+    known->tensor = t;
+    known->size = opjit_ir_type_size(m->f->tensors[t].type);
+    known->elements = known->bytes / known->size;
     return known;
+}
+
+/* Most operands are variables and constants, which need no call. */
+static inline uint64_t eval(machine *m, ir_ref expr)
+{
+    const ir_node *node = ir_at(m->f, expr);
+    return node->op == IR_VAR ? *value_of(m, expr) : node->op == IR_CONST ? node->imm : opjit_ir_m_eval(m, expr);
 }
 
 /* The address of the element at the coordinates operands first... of node; NULL, with m->wrong set, where there is
@@ -62,15 +69,16 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
 {
     const uint32_t t = ir_at(m->f, node)->ref;
     const ir_tensor *tensor = &m->f->tensors[t];
-    const uint64_t size = opjit_ir_type_size(tensor->type), limit = opjit_ir_m_memory(m, t)->bytes;
+    const ir_ref *coordinates = &m->f->operands[ir_at(m->f, node)->first + first];
+    const uint64_t elements = opjit_ir_m_memory(m, t)->elements;
     uint64_t offset = 0;
     for (uint32_t d = 0; d < tensor->rank; d++) {
-        const int64_t x = (int64_t)opjit_ir_m_eval(m, ir_operand(m->f, node, first + d));
+        const int64_t x = (int64_t)eval(m, coordinates[d]);
         if (m->wrong)
             return NULL;
         /* The offset stays below 2^63 if each coordinate is inside its size: the layout's span was checked. */
         offset += (uint64_t)x * tensor->strides[d];
-        if (x < 0 || (uint64_t)x >= tensor->sizes[d] || limit < size || offset > (limit - size) / size) {
+        if (x < 0 || (uint64_t)x >= tensor->sizes[d] || offset >= elements) {
             m->wrong = node;
             m->wrong_dimension = d;
             m->wrong_coordinate = x;
@@ -78,7 +86,8 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
         }
     }
     /* Only now, because coordinates may contain loads. */
-    uint8_t *const at = opjit_ir_m_memory(m, t)->base + offset * size;
+    const memory *const place = opjit_ir_m_memory(m, t);
+    uint8_t *const at = place->base + offset * place->size;
     if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
         m->wrong = node;
         m->why = "a race: another thread touches the element, and no sync is between them";
@@ -99,7 +108,7 @@ void opjit_ir_m_store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 {
     uint8_t *to = m->wrong ? NULL : element(m, node, first);
     if (to)
-        ir_write_element(to, opjit_ir_type_size(m->f->tensors[ir_at(m->f, node)->ref].type), bits);
+        ir_write_element(to, opjit_ir_m_memory(m, ir_at(m->f, node)->ref)->size, bits);
 }
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
@@ -181,7 +190,7 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
                                                  : opjit_ir_m_get(m, ir_at(f, node->ref), node->ref);
     case IR_LOAD: {
         const uint8_t *from = element(m, expr, 0);
-        return from ? ir_read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
+        return from ? ir_read_element(from, opjit_ir_m_memory(m, node->ref)->size) : 0;
     }
     default: return node->imm;
     }
@@ -192,7 +201,7 @@ uint64_t opjit_ir_m_eval(machine *m, ir_ref expr)
     const ir_func *f = m->f;
     const ir_node *node = ir_at(f, expr);
     const ir_ref *operands = &f->operands[node->first];
-    uint64_t args[3], out = 0;
+    uint64_t args[3] = { 0, 0, 0 }, out = 0;
     if (m->wrong)
         return 0;
     switch ((ir_op)node->op) {
@@ -201,21 +210,24 @@ uint64_t opjit_ir_m_eval(machine *m, ir_ref expr)
     case IR_PARAM:
     case IR_GET:
     case IR_LOAD: return eval_leaf(m, expr, node);
-    case IR_SELECT: return opjit_ir_m_eval(m, operands[opjit_ir_m_eval(m, operands[0]) ? 1 : 2]);
+    case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
     case IR_HEAD: {
         const uint64_t size = opjit_ir_type_size(f->tensors[node->ref].type);
         const uint64_t base = (uint64_t)(uintptr_t)opjit_ir_m_memory(m, node->ref)->base;
         const uint64_t at = base + opjit_ir_m_eval(m, operands[0]) * size;
         return (IR_LINE - at % IR_LINE) / size;
     }
-    case IR_IADD: return opjit_ir_m_eval(m, operands[0]) + opjit_ir_m_eval(m, operands[1]);
-    case IR_ISUB: return opjit_ir_m_eval(m, operands[0]) - opjit_ir_m_eval(m, operands[1]);
-    case IR_IMUL: return opjit_ir_m_eval(m, operands[0]) * opjit_ir_m_eval(m, operands[1]);
+    case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
+    case IR_ISUB: return eval(m, operands[0]) - eval(m, operands[1]);
+    case IR_IMUL: return eval(m, operands[0]) * eval(m, operands[1]);
     default: break;
     }
     for (uint32_t i = 0; i < node->count && i < 3; i++)
-        args[i] = opjit_ir_m_eval(m, operands[i]);
-    opjit_ir_scalar((ir_op)node->op, (ir_type)node->type, (ir_type)ir_at(f, operands[0])->type, args, &out);
+        args[i] = eval(m, operands[i]);
+    const ir_op op = (ir_op)node->op;
+    const ir_type type = (ir_type)node->type, from = (ir_type)ir_at(f, operands[0])->type;
+    if ((opjit_ir_op_infos[op].flags & IR_FLAG_M) || !opjit_ir_arithmetic(op, type, from, args, &out))
+        opjit_ir_scalar(op, type, from, args, &out);
     return out;
 }
 

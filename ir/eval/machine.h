@@ -10,8 +10,8 @@ enum { RECENT = 32 }; /* tensors */
 
 typedef struct memory {
     uint8_t *base;
-    uint64_t bytes;
-    uint32_t tensor;
+    uint64_t bytes, elements; /* that the bytes have room for */
+    uint32_t tensor, size;    /* of an element */
 } memory;
 
 typedef struct machine {
@@ -35,7 +35,7 @@ static inline uint64_t *value_of(const machine *m, ir_ref node) { return &m->val
 
 /* interpreter.c.  All of them do nothing once m->wrong is set. */
 uint64_t opjit_ir_m_eval(machine *m, ir_ref expr);
-const memory *opjit_ir_m_memory(machine *m, uint32_t tensor);
+const memory *opjit_ir_m_find(machine *m, uint32_t tensor);
 /* Stores bits at the coordinates operands first... of node. */
 void opjit_ir_m_store(machine *m, ir_ref node, uint32_t first, uint64_t bits);
 /* An accumulator (an ACC, or a DEF that reduces): its start, a step with the value whose number is in m->innermost,
@@ -43,6 +43,13 @@ void opjit_ir_m_store(machine *m, ir_ref node, uint32_t first, uint64_t bits);
 void opjit_ir_m_start(machine *m, ir_ref statement);
 void opjit_ir_m_update(machine *m, ir_ref statement, ir_ref value, ir_ref where);
 uint64_t opjit_ir_m_get(machine *m, const ir_node *acc, ir_ref statement);
+
+/* Where the tensor lies; valid until another tensor's place is asked for. */
+static inline const memory *opjit_ir_m_memory(machine *m, uint32_t tensor)
+{
+    const memory *known = &m->recent[tensor % RECENT];
+    return known->tensor == tensor ? known : opjit_ir_m_find(m, tensor);
+}
 
 /* values.c: memory for the definitions of value form; the items, one after the other. */
 opjit_status opjit_ir_m_own_values(machine *m, opjit_error *error);

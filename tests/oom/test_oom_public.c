@@ -716,6 +716,8 @@ START_TEST(fails_one_by_one)
 {
     if (rows[_i].code && !have_codegen())
         return;
+    if (!rows[_i].code && _i != 0 && getenv("OPJIT_OUT_OF_PROCESS") != NULL)
+        return; /* process.memory: what compiles nothing is the same as in oom.public */
     for (long fail_at = 1;; fail_at++) {
         opjit_error error = { 0 };
         opjit_status status;
