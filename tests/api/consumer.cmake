@@ -23,7 +23,8 @@ endfunction()
 
 function(configure_and_build source build)
     run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${source} -B ${build} -DCMAKE_BUILD_TYPE=Debug
-        -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DLLVM_DIR=${LLVM_DIR} ${ARGN})
+        -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=${C_COMPILER}
+        -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DLLVM_DIR=${LLVM_DIR} ${ARGN})
     run(${CMAKE_COMMAND} --build ${build})
 endfunction()
 

@@ -79,6 +79,13 @@ static uint64_t case_count(uint64_t count)
     return part != 0 ? part : 1;
 }
 
+bool test_takes(uint64_t number)
+{
+    const char *text = getenv("OPJIT_CASES");
+    const uint64_t percent = text == NULL || strchr(text, '%') == NULL ? 100 : strtoull(text, NULL, 10);
+    return percent >= 100 || number * percent % 100 < percent;
+}
+
 test_cases test_cases_init(const char *property, uint64_t count)
 {
     test_cases cases = { number_from("OPJIT_SEED", DEFAULT_SEED), 0, case_count(count) };

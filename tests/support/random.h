@@ -33,4 +33,8 @@ typedef struct test_cases {
 /* Reads the environment and prints the seed under the name `property`, so that a failure can be run again. */
 test_cases test_cases_init(const char *property, uint64_t count);
 
+/* Whether a walk over combinations takes one, whose numbers add up to `number`: all are, or with OPJIT_CASES=30% that
+ * share of them, evenly, so that each choice of one thing meets other choices of the rest. */
+bool test_takes(uint64_t number);
+
 #endif

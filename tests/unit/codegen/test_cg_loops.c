@@ -180,7 +180,7 @@ START_TEST(trips)
         for (uint32_t v = 0; v < BODIES; v++) {
             static const ir_type types[] = { IR_F32, IR_U8, IR_F64, IR_I16, IR_U64, IR_F16, IR_I32 };
             static const uint32_t lanes[] = { 1, 4, 8, 16, 32 };
-            if (!test_random_chance(&r, 40))
+            if (!test_random_chance(&r, 40) || !test_takes((uint64_t)_i + b + 3 * v))
                 continue; /* each pair is also drawn with many other trip counts */
             sample s = { .bounds = (bounds)b,
                          .body = (body)v,
@@ -242,6 +242,8 @@ START_TEST(wide_rows)
     test_random r;
     test_random_init(&r, 4, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < TARGETS; i++) {
+        if (!test_takes((uint64_t)_i + i))
+            continue;
         const uint32_t level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2);
         const long_row w = { .type = types[_i % 7],
                              .lanes = 4u << test_random_below(&r, 4),
@@ -470,6 +472,8 @@ START_TEST(brief_runs)
     test_random r;
     test_random_init(&r, 13, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < 4 * sizeof bands / sizeof bands[0]; i++) {
+        if (!test_takes((uint64_t)_i + i))
+            continue;
         const int64_t *const band = bands[i / 4];
         const char *const *const value = values[i % 4];
         char text[512];
@@ -576,6 +580,8 @@ START_TEST(running_steps)
     test_random r;
     test_random_init(&r, 5, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < 4; i++) {
+        if (!test_takes((uint64_t)_i + 3 * i))
+            continue;
         const char *const target = targets[i < 2 ? 2 : test_random_below(&r, TARGETS)];
         const uint32_t level = test_random_chance(&r, 70) ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
         const running s = { .kind = IR_SUM + (ir_kind)test_random_below(&r, 4),

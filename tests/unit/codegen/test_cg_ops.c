@@ -120,6 +120,8 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
                 continue;
             if (t >= FOREIGN && (t + level + (uint32_t)op + (uint32_t)type + (uint32_t)from) % 2 == 0)
                 continue; /* emulators are slow: every second target or level */
+            if (!test_takes(t + 5 * level + (uint32_t)op + (uint32_t)type + (uint32_t)from))
+                continue;
             const uint32_t size = opjit_ir_type_size(type);
             const sample vectors = { op, type, from, targets[t].bytes / size, targets[t].target, level, 0, 0, IR_NONE };
             const sample scalars = { op, type, from, 1, targets[t].target, level, 0, 0, IR_NONE };
@@ -216,6 +218,8 @@ START_TEST(casts_of_casts)
         for (uint32_t w = 0; w < sizeof(wide) / sizeof(wide[0]); w++)
             for (uint32_t t = 0; t < FOREIGN; t++)
                 for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+                    if (!test_takes(t + 5 * level + w + (uint32_t)from + (uint32_t)_i))
+                        continue;
                     const uint32_t widest = opjit_ir_type_size(from) > opjit_ir_type_size(wide[w])
                                                 ? opjit_ir_type_size(from) : opjit_ir_type_size(wide[w]);
                     test_random_init(&r, 1, (uint64_t)_i, from * 100u + w);

@@ -105,7 +105,8 @@ START_TEST(bits)
     for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         for (uint32_t cut = 0; cut < 2; cut++)
             for (uint32_t align = size; align <= 64; align += 64 - size)
-                check(targets[_i / VALUES], v, columns[i], align, cut);
+                if (test_takes((uint64_t)_i + 4 * i + 2 * cut + (align == 64)))
+                    check(targets[_i / VALUES], v, columns[i], align, cut);
 }
 END_TEST
 
