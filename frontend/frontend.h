@@ -313,16 +313,16 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
 opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
 /* dynamic_sizes.c: sizes of a graph's tensors that follow from dynamic dimensions. */
 typedef struct fe_sizes {
-    rt_bytes noted, listed; /* what is known of each size; what was listed last */
+    rt_bytes noted, listed; /* what is known of each size; what was listed last, valid until the next list */
 } fe_sizes;
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator);
 void opjit_fe_sizes_free(fe_sizes *s);
-/* note: compares a reading's sizes with those before; list: those that differ, valid until the next list. */
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error);
 opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *out, opjit_error *error);
+/* dynamic_alike.c: gives a reading the whole's constants.  UNSUPPORTED: it is of another graph. */
+opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, opjit_error *error);
 /* dynamic_stages.c: the loops of what was lowered, in a fresh *out; the last passes, after which general->extents are
- * those of the stages that there are then.
- * UNSUPPORTED: a stage's iterations are in no known form. */
+ * those of the stages that there are then.  UNSUPPORTED: a stage's iterations are in no known form. */
 struct ir_general;
 opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error);
 opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *general, opjit_error *error);

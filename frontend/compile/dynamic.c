@@ -68,42 +68,6 @@ typedef struct sampler {
     uint32_t count, buffers;
 } sampler;
 
-static bool same_constant(const fe_buffer *a, const fe_buffer *b)
-{
-    return a->bytes == b->bytes &&
-           (a->data == b->data || a->bytes == 0 || memcmp(a->data, b->data, (size_t)a->bytes) == 0);
-}
-
-static opjit_status refuse_other(const char *what, const fe_buffer *buffer, opjit_error *error)
-{
-    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{graph}: {!dims}for other sizes it has other %s%s%.48s%s, and one kernel has the same for "
-                           "all",
-                           what, buffer == NULL ? "" : ", such as \"", buffer == NULL ? "" : buffer->name,
-                           buffer == NULL ? "" : "\"");
-}
-
-/* Refuses a graph that is another one than for other sizes, as far as its loops can't tell. */
-static opjit_status check_alike(const fe_graph *a, const fe_graph *b, opjit_error *error)
-{
-    if (b->parts != NULL)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{graph}: {!dims}custom operators have no dynamic sizes");
-    if (a->input_count != b->input_count || a->output_count != b->output_count)
-        return refuse_other("inputs or outputs", NULL, error);
-    if (a->constant_count != b->constant_count)
-        return refuse_other("numbers of constants", NULL, error);
-    for (uint32_t i = 0; i < a->constant_count; i++)
-        if (!same_constant(&a->constants[i], &b->constants[i]))
-            return refuse_other("constants", &a->constants[i], error);
-    for (uint32_t i = 0; i < a->input_count; i++)
-        if (a->inputs[i].tensor.rank != b->inputs[i].tensor.rank)
-            return refuse_other("ranks", &a->inputs[i], error);
-    for (uint32_t i = 0; i < a->output_count; i++)
-        if (a->outputs[i].tensor.rank != b->outputs[i].tensor.rank)
-            return refuse_other("ranks", &a->outputs[i], error);
-    return OPJIT_OK;
-}
-
 static void note_buffer(const fe_tensor *t, int64_t *out)
 {
     out[0] = (int64_t)opjit_rt_dtype_bytes(t->dtype, t->span); /* without what rounds it up */
@@ -136,10 +100,10 @@ static void forget_origins(ir_func *f)
         f->tensors[t].origin = 0;
 }
 
-static opjit_status lower_sample(sampler *s, const int64_t *values, const fe_graph *graph, ir_func *out_value,
-                                 ir_func *out, opjit_error *error)
+static opjit_status lower_sample(sampler *s, const int64_t *values, fe_graph *graph, ir_func *out_value, ir_func *out,
+                                 opjit_error *error)
 {
-    TRY(check_alike(s->graph, graph, error));
+    TRY(opjit_fe_sample_read(s->graph, graph, error));
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
     if (graph->node_count != s->graph->node_count)
         forget_origins(out_value);

@@ -114,7 +114,7 @@ static opjit_status read_model(opjit_model *model, const opjit_model_options *o,
                       .arena = &model->arena,
                       .model = &model->records,
                       .files = &model->files,
-                      .is_sample = sample != NULL,
+                      .is_sample = sample != NULL || (o->flags & OPJIT_MODEL_SAMPLE) != 0,
                       .followed = opjit_onnx_followed,
                       .error = error };
     TRY(opjit_onnx_read(model->bytes, &model->arena, &model->records, error));
@@ -219,9 +219,9 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         return opjit_rt_refuse_null(error, "context");
     if (options != NULL)
         TRY(opjit_rt_struct_read(&options_struct, &o, options, error));
-    if ((o.flags & ~OPJIT_MODEL_NO_CACHE) != 0)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0 or %u",
-                               o.flags, OPJIT_MODEL_NO_CACHE);
+    if ((o.flags & ~(OPJIT_MODEL_NO_CACHE | OPJIT_MODEL_SAMPLE)) != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0 to %u",
+                               o.flags, OPJIT_MODEL_NO_CACHE | OPJIT_MODEL_SAMPLE);
     if ((o.dims == NULL && o.dim_count != 0) || (o.inputs == NULL && o.input_count != 0))
         return opjit_rt_refuse_null(error, o.dims == NULL && o.dim_count != 0 ? "dims" : "inputs");
     opjit_model *const model = new_model(context, &bytes, error);
@@ -242,7 +242,7 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     }
     model->files.model = model->file;
     model->files.folder = model->options.folder;
-    const bool is_stored = (o.flags & OPJIT_MODEL_NO_CACHE) == 0;
+    const bool is_stored = o.flags == 0;
     model->stored.is_done = !is_stored;
     model->stored.known.make = make_graph;
     model->stored.known.release = release_graph;

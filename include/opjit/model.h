@@ -64,6 +64,9 @@ typedef struct opjit_model_options {
     uint32_t flags;                  /* 0, or: */
 #define OPJIT_MODEL_NO_CACHE 1u       /* the model is read, whatever the disk cache knows of it, and nothing of it is
                                         put there but kernels (OPJIT_COMPILE_NO_CACHE: nor these) */
+#define OPJIT_MODEL_SAMPLE 2u         /* the sizes are some of many that one kernel is for: what follows from them is
+                                        operators of the graph in place of constants, so that the graph is another
+                                        size's, too, as an opjit_build_fn needs; and OPJIT_MODEL_NO_CACHE */
     const opjit_model_dim *dims;     /* dim_count of them; each has to be one of the model's, or to be read by one that
                                         follows from it ("height=32*h") */
     const opjit_model_input *inputs; /* input_count of them, likewise */

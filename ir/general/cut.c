@@ -77,7 +77,7 @@ static opjit_status cut_along(trial *t, int64_t *values, uint32_t d, int64_t bad
     values[d] = good;
     if (!right)
         TRY(bisect(t, values, d, &bad, false));
-    *out = (ir_cut){ d, last_of(values[d], bad), true, 0 };
+    *out = (ir_cut){ d, last_of(values[d], bad), true, t->is_proven, 0 };
     return OPJIT_OK;
 }
 
@@ -141,7 +141,7 @@ static opjit_status cut_towards(const finder *x, uint32_t d, int64_t end, ir_cut
         TRY(is_alike(x, values, &alike));
         *(alike ? &good : &bad) = next;
     }
-    *out = (ir_cut){ d, last_of(good, bad), false, 0 };
+    *out = (ir_cut){ .dim = d, .last = last_of(good, bad) };
     return OPJIT_OK;
 }
 

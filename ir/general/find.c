@@ -28,15 +28,21 @@ static int64_t size_of(const ir_dim *dim, int64_t typical, uint32_t index, uint3
     const uint32_t own = (index * (1 + 2 * which) + which) % CANDIDATES;
     int64_t size = typical / 100 * percent[own] + typical % 100 * percent[own] / 100;
 
-    const bool outside = size > dim->hi || size < dim->lo, inside = dim->from == IR_SAMPLES_INSIDE;
+    const int64_t least = 7 + 2 * (int64_t)index;
+    const bool outside = size > dim->hi || size < dim->lo;
+    bool inside = dim->from == IR_SAMPLES_INSIDE;
 
     if (dim->lo == dim->hi)
         return dim->lo;
-    if (inside && outside && dim->hi - dim->lo >= LEAST_WIDTH)
+    if (dim->from == IR_SAMPLES_AROUND && index == CANDIDATES - 1 && dim->hi > least) {
+        size = dim->hi; /* of sizes above all samples less is known */
+        inside = true;
+    }
+    if (inside && (outside || size < least) && dim->hi - dim->lo >= LEAST_WIDTH)
         size = dim->hi - (dim->hi - dim->lo) * (int64_t)own / CANDIDATES;
     else if (dim->from == IR_SAMPLES_BELOW && size > dim->hi && dim->hi - dim->lo >= LEAST_WIDTH * CANDIDATES)
         size = dim->hi - (dim->hi - dim->lo) / 3 * (int64_t)own / CANDIDATES;
-    size = size < 7 + 2 * (int64_t)index && !inside ? 7 + 2 * (int64_t)index : size;
+    size = size < least && !inside ? least : size;
     while (!opjit_ir_is_prime(size) && size < INT32_MAX)
         size++;
     while (inside && size > dim->hi && size > 2)
@@ -208,6 +214,14 @@ static int64_t width(const finder *x, const ir_cut *cut)
     return x->typical[cut->dim] <= cut->last ? cut->last - dim->lo : dim->hi - cut->last;
 }
 
+/* Where proofs end, at multiples of a block, there may be none for small sizes, either. */
+static bool is_better(const finder *x, const ir_cut *cut, const ir_cut *other)
+{
+    if (other->dim == IR_CUT_NONE || cut->is_proven != other->is_proven)
+        return other->dim == IR_CUT_NONE || cut->is_proven;
+    return width(x, cut) > width(x, other);
+}
+
 /* One generalization; where it is refused, a better *out_cut if there is one. */
 static opjit_status try_one(finder *x, trial *t, bool tails, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
@@ -226,7 +240,7 @@ static opjit_status try_one(finder *x, trial *t, bool tails, ir_general *out, ir
         const opjit_status found = opjit_ir_trial_cut(t, &cut);
         status = found != OPJIT_OK ? found : status;
     }
-    if (cut.dim != IR_CUT_NONE && (out_cut->dim == IR_CUT_NONE || width(t->x, &cut) > width(t->x, out_cut)))
+    if (cut.dim != IR_CUT_NONE && is_better(t->x, &cut, out_cut))
         *out_cut = cut;
     opjit_ir_general_free(out);
     return status;

@@ -79,6 +79,7 @@ typedef struct ir_cut {
     uint32_t dim; /* IR_CUT_NONE: nothing is known */
     int64_t last;
     bool by_proof; /* one part has a function, up to there */
+    bool is_proven; /* and nothing but the graph's definition refused it beyond */
     uint32_t origin; /* the graph's node that a refusal is about, counted from 1; 0: not known */
 } ir_cut;
 /* Sizes of tensors as they follow from dimensions, for finding samples. */

@@ -176,15 +176,22 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
 {
     const finder *x = t->x;
     const bool compared = with_loops && opjit_ir_are_sample_sizes(x, values);
+    int64_t others[OPJIT_MAX_DIMS] = { 0 };
+    ir_trust trust = IR_TRUST_SIZES;
     ir_func value, loops;
     bool same = false;
+
+    if (opjit_ir_exceeds_with_ones(t->samples, values, others)) { /* else what is too much work is refused */
+        TRY(opjit_ir_trial_ask(t, others, with_loops, error));
+        trust = IR_TRUST_ONES;
+    }
 
     TRY(x->make(x->user, values, &value, compared ? &loops : NULL, error));
     bool same_loops = true;
     opjit_status status = compared ? has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
     if (status == OPJIT_OK)
         status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, same_loops, t->most_work,
-                                  false, &same, error);
+                                  trust, &same, error);
     opjit_ir_free(&value);
     if (compared)
         opjit_ir_free(&loops);
@@ -226,9 +233,13 @@ static void change_parity(const finder *x, int64_t *values, uint32_t d)
         opjit_ir_lines_choose(x, d, 1 - values[d] % 2, values);
         return;
     }
-    values[d] /= 2;
-    while (!opjit_ir_is_prime(values[d]) || values[d] == 2)
+    const int64_t half = values[d] / 2, most = values[d] > x->dims[d].hi ? INT64_MAX : x->dims[d].hi / 2;
+    values[d] = half;
+    while (values[d] <= most && (!opjit_ir_is_prime(values[d]) || values[d] == 2))
         values[d]++;
+    if (values[d] > most)
+        for (values[d] = half; !opjit_ir_is_prime(values[d]) && values[d] > 1;)
+            values[d]--;
     values[d] *= 2;
 }
 
@@ -243,8 +254,8 @@ static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, opjit
     opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
                                 : has_loops(t, values, &loops, &right, error);
     if (status == OPJIT_OK && !right)
-        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, EVEN_WORK, !exact,
-                                  &right, error);
+        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, EVEN_WORK,
+                                  exact ? IR_TRUST_SIZES : IR_TRUST_NONE, &right, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     TRY(status);
@@ -312,7 +323,9 @@ static opjit_status ask_multiples(trial *t, opjit_error *error)
 opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
 {
     t->most_work = MOST_WORK;
+    t->is_proven = false;
     TRY(prove(t, error));
+    t->is_proven = true;
     TRY(ask_all(t, error));
     for (uint32_t d = 0; d < t->x->dim_count; d++)
         if (t->x->dims[d].lo < t->x->dims[d].hi)

@@ -9,7 +9,8 @@
 enum {
     TRIES = 2 * IR_RANGES - 1, /* each is a range that is cut, or one that is done */
     GUESSES = 3,               /* cuts in the middle, where nothing says where */
-    KINDS = 3                  /* of samples */
+    KINDS = 3,                 /* of samples */
+    NARROW = 64                /* sizes of a dimension that has too few primes for samples */
 };
 
 typedef struct searcher {
@@ -104,6 +105,16 @@ static bool cut(searcher *s, const ir_range *range, const ir_cut *at)
     return true;
 }
 
+/* Whether few sizes of the dimension are inside, and more of another one. */
+static bool is_narrow(const searcher *s, const ir_range *range, uint32_t d)
+{
+    const int64_t own = range->hi[d] - range->lo[d];
+    bool wider = false;
+    for (uint32_t i = 0; i < s->dim_count; i++)
+        wider = wider || range->hi[i] - range->lo[i] > own;
+    return wider && own < NARROW;
+}
+
 /* One function for the range, of samples of one kind; the first kind's cut is kept unless another one's is of a
  * function that is right for a part. */
 static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint32_t larger, ir_cut *out_cut,
@@ -115,7 +126,8 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
 
     for (uint32_t d = 0; d < s->dim_count; d++) {
         const bool inside = range->lo[d] <= s->typical[d] && s->typical[d] <= range->hi[d];
-        dims[d] = (ir_dim){ s->dims[d].name, range->lo[d], range->hi[d], from };
+        const bool around = from == IR_SAMPLES_INSIDE && is_narrow(s, range, d);
+        dims[d] = (ir_dim){ s->dims[d].name, range->lo[d], range->hi[d], around ? IR_SAMPLES_AROUND : from };
         typical[d] = inside ? s->typical[d] : mean(range->lo[d], range->hi[d]);
         for (uint32_t i = 0; i < larger; i++)
             typical[d] = mean(typical[d], range->hi[d]);

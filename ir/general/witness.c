@@ -286,7 +286,7 @@ static opjit_status compare(const ir_general *g, const int64_t *values, const ir
 }
 
 /* Whether passes may know more for these values than for all samples: some are larger. */
-static bool is_above(const ir_samples *samples, const int64_t *values)
+static bool exceeds_samples(const ir_samples *samples, const int64_t *values)
 {
     bool above = false;
     for (uint32_t d = 0; d < samples->dim_count && !above; d++) {
@@ -300,14 +300,21 @@ static bool is_above(const ir_samples *samples, const int64_t *values)
 static bool has_one(const ir_samples *samples, const int64_t *values)
 {
     for (uint32_t d = 0; d < samples->dim_count; d++)
-        if (values[d] == 1)
+        if (values[d] == 1 && samples->values[0][d] != 1)
             return true;
     return false;
 }
 
+bool opjit_ir_exceeds_with_ones(const ir_samples *samples, const int64_t *values, int64_t *out)
+{
+    for (uint32_t d = 0; d < samples->dim_count; d++)
+        out[d] = values[d] == 1 ? samples->values[0][d] : values[d];
+    return has_one(samples, values) && exceeds_samples(samples, values);
+}
+
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
-                              bool is_sure, bool *out_same, opjit_error *error)
+                              ir_trust trust, bool *out_same, opjit_error *error)
 {
     ir_definition own;
     opjit_status status = opjit_ir_define(value, &own, error);
@@ -318,7 +325,9 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
         if (own.work <= most_work && bytes_of(value) < MOST_BYTES)
             status = compare(g, values, value, out_same, error);
         else /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
-            *out_same = !is_sure && !is_above(samples, values) && (same || has_one(samples, values));
+            *out_same =
+                trust == IR_TRUST_ONES || (trust == IR_TRUST_SIZES && !exceeds_samples(samples, values) &&
+                                           (same || has_one(samples, values)));
     }
     opjit_ir_definition_free(&own);
     return status;

@@ -16,11 +16,21 @@ typedef struct ir_definition {
 opjit_status opjit_ir_define(const ir_func *f, ir_definition *out, opjit_error *error);
 void opjit_ir_definition_free(ir_definition *d);
 
+/* What of a witness may be right that is too much work to interpret. */
+typedef enum ir_trust {
+    IR_TRUST_NONE, /* nothing */
+    IR_TRUST_SIZES, /* sizes that are within the samples', or 1 */
+    IR_TRUST_ONES  /* and sizes above where some dimension is 1, of which the same with larger ones are known */
+} ir_trust;
+
+/* Whether some dimensions are 1 and others larger than in all samples; *out: with the first sample's in place of 1. */
+bool opjit_ir_exceeds_with_ones(const ir_samples *samples, const int64_t *values, int64_t *out);
+
 /* Whether the generalization of the samples, whose definitions these are, computes `value`, the graph's definition for
  * these values.  same_loops: its loops are the samples' but for numbers.  most_work: elements and terms that are
- * interpreted to find out.  is_sure: what is more work than that is refused, though it may well be right. */
+ * interpreted to find out. */
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
-                              bool is_sure, bool *out_same, opjit_error *error);
+                              ir_trust trust, bool *out_same, opjit_error *error);
 
 #endif

@@ -73,7 +73,7 @@ class Dynamic(unittest.TestCase):
             return opjit.eye(n, n, dtype="float32")
         kernel = opjit.compile(eye, dims={"n": (1, 64)})
         self.assertEqual(kernel(dims={"n": 5}).tobytes(), np.eye(5, dtype="f").tobytes())
-        with self.assertRaisesRegex(TypeError, "dimension n is no size of an input: give dims="):
+        with self.assertRaisesRegex(TypeError, "dimension n follows from no size of an input: give dims="):
             kernel()
         with self.assertRaisesRegex(TypeError, "there is no dimension 'm'"):
             kernel(dims={"m": 5})

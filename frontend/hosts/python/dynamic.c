@@ -194,10 +194,21 @@ static bool find_form(const builder *b, uint32_t i, uint32_t d, host_form *f)
     return false;
 }
 
-/* Whether it is a dimension, which one: 1 + its number; else 0. */
-static uint32_t dim_of(const host_form *f)
+/* A size of an input that one dimension alone makes is where that is read; a plain one is read first. */
+static void note_source(host_kernel *k, const host_form *f, uint32_t input, uint32_t axis)
 {
-    return f->base == 0 && f->terms[0].factor == 1 && f->terms[0].b == 0 && f->terms[1].factor == 0 ? f->terms[0].a : 0;
+    const host_term *const own = &f->terms[0];
+    if (own->factor < 1 || own->a == 0 || own->b != 0 || f->terms[1].factor != 0)
+        return;
+    host_source *const s = &k->sources[own->a - 1];
+    if (s->factor == 0 || (own->factor == 1 && f->base == 0 && (s->factor != 1 || s->base != 0)))
+        *s = (host_source){ f->base, own->factor, input, axis };
+}
+
+/* The dimension; of a size that none gives, the next one below, whose shape the array then hasn't. */
+static uint64_t dim_of(const host_source *s, int64_t size)
+{
+    return size < s->base ? 0 : (uint64_t)((size - s->base) / s->factor);
 }
 
 static int find_forms(const builder *b, host_kernel *k)
@@ -218,8 +229,8 @@ static int find_forms(const builder *b, host_kernel *k)
                              k->ports[i].name != NULL ? k->ports[i].name : "", d);
                 return -1;
             }
-            if (i < k->inputs && dim_of(f) != 0 && !k->sources[dim_of(f) - 1].is_set)
-                k->sources[dim_of(f) - 1] = (host_source){ true, i, d };
+            if (i < k->inputs)
+                note_source(k, f, i, d);
         }
     }
     k->dims = b->dim_count;
@@ -367,13 +378,13 @@ int host_dynamic_dims(const host_kernel *k, const host_array *arrays, PyObject *
         const host_source *const s = &k->sources[d];
         if (known[d])
             continue;
-        if (!s->is_set) {
-            PyErr_Format(PyExc_TypeError, "dimension %s is no size of an input: give dims={\"%s\": ...}",
+        if (s->factor == 0) {
+            PyErr_Format(PyExc_TypeError, "dimension %s follows from no size of an input: give dims={\"%s\": ...}",
                          dim_name(k, d), dim_name(k, d));
             return -1;
         }
         dims[d] = (uint32_t)arrays[s->input].tensor.rank == k->ports[s->input].rank
-                      ? (uint64_t)arrays[s->input].tensor.sizes[s->axis]
+                      ? dim_of(s, arrays[s->input].tensor.sizes[s->axis])
                       : k->lo[d]; /* the check of the array will say that its rank is wrong */
     }
     return 0;

@@ -51,16 +51,16 @@ static int declare(host_graph *graph, opjit_tensor tensor, const char *name, boo
 /* --- making ------------------------------------------------------------------------------------------------------- */
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "source", "dims", "shapes", "values", "folder", NULL };
+    static char *names[] = { "source", "dims", "shapes", "values", "folder", "sample", NULL };
     PyObject *source = Py_None, *dims = NULL, *shapes = NULL, *values = NULL, *folder = Py_None;
     host_state *const state = PyType_GetModuleState(type);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     host_graph *graph;
     opjit_context *context;
     opjit_error error;
-    int status = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!O!O!O", names, &source, &PyDict_Type, &dims, &PyDict_Type,
-                                     &shapes, &PyDict_Type, &values, &folder))
+    int status = 0, sample = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!O!O!Op", names, &source, &PyDict_Type, &dims, &PyDict_Type,
+                                     &shapes, &PyDict_Type, &values, &folder, &sample))
         return NULL;
     if (state == NULL || (graph = (host_graph *)(void *)allocate(type, 0)) == NULL)
         return NULL;
@@ -76,8 +76,8 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         PyObject *const none = PyDict_New();
         PyObject *const given =
             none == NULL ? NULL
-                         : Py_BuildValue("OOOOO", source, dims != NULL ? dims : none, shapes != NULL ? shapes : none,
-                                         values != NULL ? values : none, folder);
+                         : Py_BuildValue("OOOOOi", source, dims != NULL ? dims : none, shapes != NULL ? shapes : none,
+                                         values != NULL ? values : none, folder, sample);
         status = given != NULL ? host_graph_open(graph, given) : -1;
         Py_XDECREF(given);
         Py_XDECREF(none);
@@ -492,7 +492,8 @@ static PyType_Slot graph_slots[] = {
     { Py_tp_dealloc, graph_dealloc },
     { Py_tp_methods, graph_methods },
     { Py_tp_doc,
-      "Graph(source=None, dims={}, shapes={}, values={}, folder=None): an empty graph, or that of an .onnx model" },
+      "Graph(source=None, dims={}, shapes={}, values={}, folder=None, sample=False): an empty graph, or that of an "
+      ".onnx model; sample: its sizes are some of many that one kernel is for" },
     { 0, NULL }
 };
 

@@ -104,9 +104,9 @@ typedef struct host_form {
 typedef struct host_forms {
     host_form sizes[8];
 } host_forms;
-/* Where a dimension is the size of an input. */
+/* Where a dimension follows from the size of an input, which is base + factor * it. */
 typedef struct host_source {
-    bool is_set;
+    int64_t base, factor; /* factor 0: nowhere */
     uint32_t input, axis;
 } host_source;
 typedef struct host_shape {

@@ -135,16 +135,19 @@ int host_graph_open(host_graph *graph, PyObject *args)
 {
     model_args *const m = PyMem_Calloc(1, sizeof *m);
     PyObject *source, *dims, *shapes, *values, *folder, *path = NULL, *kept = NULL;
-    int status = -1;
+    int status = -1, sample = 0;
     if (m == NULL)
         return PyErr_NoMemory(), -1;
     m->options = (opjit_model_options)OPJIT_MODEL_OPTIONS_INIT;
     m->options.dims = m->dims;
     m->options.inputs = m->inputs;
     graph->held = PyList_New(0);
-    if (graph->held != NULL && PyArg_ParseTuple(args, "OOOOO", &source, &dims, &shapes, &values, &folder) &&
+    if (graph->held != NULL && PyArg_ParseTuple(args, "OOOOOp", &source, &dims, &shapes, &values, &folder, &sample) &&
         read_dims(m, dims) == 0 && read_model_inputs(m, shapes, values, graph->held) == 0 &&
         (folder == Py_None || path_of(folder, &path, &m->options.folder) == 0))
+        status = 0;
+    m->options.flags = sample ? OPJIT_MODEL_SAMPLE : 0;
+    if (status == 0)
         status = read_model(graph, source, &m->options, &kept);
     if (status == 0) {
         graph->has_values = PyDict_Size(values) > 0;

@@ -74,6 +74,21 @@ def models(folder):
          [("x", [2, "rows", "n"])], [("y", [2, "rows", "n"])],
          [one, numpy_helper.from_array(np.int64(0), "zero"), numpy_helper.from_array(np.int64(2), "last")])
     yield folder / "positions.onnx", [2, "rows", "n"], "n=1..300:100"
+    yield encoder(folder), ["rows", "n", 16], "n=1..300:100"
+
+
+def encoder(folder):
+    """Attention over a table of positions, which ends the sizes, and of which one position is a number."""
+    ints = {name: numpy_helper.from_array(np.array(v, np.int64), name) for name, v in
+            (("all", [np.arange(300)]), ("zero", [0]), ("one", [1]))}
+    save(folder / "encoder.onnx",
+         [("Shape", ["x"], ["s"]), ("Gather", ["s", "one"], ["n"]), ("Slice", ["all", "zero", "n", "one"], ["p"]),
+          ("Gather", ["table", "p"], ["e"]), ("Add", ["x", "e"], ["h"]), ("MatMul", ["h", "a"], ["q"]),
+          ("Transpose", ["h"], ["k"], {"perm": [0, 2, 1]}), ("MatMul", ["q", "k"], ["c"]),
+          ("Softmax", ["c"], ["w"], {"axis": -1}), ("MatMul", ["w", "h"], ["y"])],
+         [("x", ["rows", "n", 16])], [("y", ["rows", "n", 16])],
+         [*ints.values(), weights("table", 300, 16), weights("a", 16, 16, seed=2)])
+    return folder / "encoder.onnx"
 
 
 def images(folder):
@@ -153,7 +168,8 @@ def refused(text, *args):
 def main(folder):
     for path, shape, text in models(folder):
         hi = int(text.partition("..")[2].partition(":")[0])
-        ranges = ["--dim", text] + (["--dim", "rows=1..40:16"] if "rows" in shape else [])
+        rows = 1 if path.stem == "encoder" else 16
+        ranges = ["--dim", text] + (["--dim", f"rows=1..40:{rows}"] if "rows" in shape else [])
         for n in (1, 2, 19, hi):
             x = np.random.default_rng(n).standard_normal([{"n": n, "rows": 5}.get(s, s) for s in shape]).astype("f")
             want = run(path, x, folder)
@@ -215,6 +231,15 @@ def main(folder):
         parts = [np.random.default_rng(i).standard_normal((rows, 4)).astype("f")
                  for i, rows in enumerate((n, n + 1, 2 * n - 1))]
         assert np.array_equal(k(*parts), np.concatenate(parts)), n
+    k = opjit.compile(str(model), dims={"n": "3*k", "k": (1, 200, 80)})
+    for n in (3, 57, 600):
+        x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
+        assert k(x=x).tobytes() == opjit.compile(str(model), dims={"n": n})(x).tobytes(), n
+    k = opjit.compile(str(folder / "encoder.onnx"), dims={"n": (1, 300, 100), "rows": (1, 40, 1)})
+    for rows, n in ((1, 1), (9, 2), (1, 300), (3, 257), (2, 64)):
+        x = np.random.default_rng(n).standard_normal((rows, n, 16)).astype("f")
+        want = opjit.compile(str(folder / "encoder.onnx"), dims={"rows": rows, "n": n})
+        assert k(x=x).tobytes() == want(x).tobytes(), (rows, n)
     k = opjit.compile(str(model), dims={"n": (1, 600, 256)})
     assert (k.inputs, k.outputs) == ((("x", "float32", ("n", 48)),), (("y", "float32", ("n", 24)),)), repr(k)
     for n in (1, 77, 600):

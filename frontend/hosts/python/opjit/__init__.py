@@ -52,7 +52,7 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
         def read(*sizes):
             try:
                 return _opjit.Graph(what, dims={**known, **dict(zip(ranges, sizes))}, shapes=dict(shapes or {}),
-                                    values=constants)
+                                    values=constants, sample=bool(ranges))
             except Error as error:
                 if (error.operator, error.value) == ("input", "unknown"):  # how sizes are given here
                     error.args = (f'{error}, by dims={{"NAME": 1}} or shapes={{"INPUT": (1, 3)}}',)
