@@ -12,13 +12,6 @@
 
 #include "frontend/onnx/files.h"
 
-struct onnx_file {
-    struct onnx_file *next;
-    wire_bytes name; /* as the model has it */
-    wire_bytes bytes;
-    rt_mapped mapped;
-};
-
 static opjit_status no_file(const char *path, opjit_error *error)
 {
     return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: %s", path, strerror(errno));
@@ -74,7 +67,7 @@ void opjit_onnx_copied(const onnx_files *files, wire_bytes elements)
 
 void opjit_onnx_files_close(onnx_files *files)
 {
-    for (struct onnx_file *f = files->first; f != NULL; f = f->next) {
+    for (onnx_file *f = files->first; f != NULL; f = f->next) {
         opjit_rt_mapped_remove(files->mapped, &f->mapped);
         opjit_onnx_unmap(f->bytes);
     }
@@ -120,7 +113,7 @@ static opjit_status refuse_outside(const onnx_tensor *t, opjit_error *error)
 
 /* Maps the file that the path leads to.  Links may lead to files below the folder, or, as ONNX Runtime has it, below
  * that of the file which the model's own path leads to, as in caches of models by content. */
-static opjit_status map_inside(const onnx_files *files, const char *path, const onnx_tensor *t, wire_bytes *out,
+static opjit_status map_inside(const onnx_files *files, const char *path, const onnx_tensor *t, onnx_file *out,
                                opjit_error *error)
 {
     char real[PATH_MAX];
@@ -128,18 +121,26 @@ static opjit_status map_inside(const onnx_files *files, const char *path, const 
         return no_file(path, error);
     if (!lies_in(real, files->folder, false) && !lies_in(real, files->path, true))
         return refuse_outside(t, error);
-    return opjit_onnx_map(real, out, NULL, error);
+    out->path = opjit_rt_arena_string(files->arena, real, strlen(real));
+    if (out->path == NULL)
+        return opjit_rt_no_memory(error);
+    return opjit_onnx_map(real, &out->bytes, &out->stamp, error);
 }
 
-static struct onnx_file *open_file(onnx_files *files, const onnx_tensor *t, opjit_error *error)
+static const onnx_file *open_file(onnx_files *files, const onnx_tensor *t, opjit_error *error)
 {
     const wire_bytes name = t->location;
-    for (struct onnx_file *f = files->first; f != NULL; f = f->next)
-        if (wire_same(f->name, name))
-            return f;
+    onnx_file **end = &files->first;
+    if (files->folder == NULL || !stays_inside(name)) {
+        refuse_outside(t, error);
+        return NULL;
+    }
+    for (; *end != NULL; end = &(*end)->next)
+        if (wire_same((*end)->name, name))
+            return *end;
     const size_t folder = strlen(files->folder);
     char *const path = ARENA_ARRAY(files->arena, char, folder + (size_t)name.size + 2);
-    struct onnx_file *const f = ARENA_NEW(files->arena, struct onnx_file);
+    onnx_file *const f = ARENA_NEW(files->arena, onnx_file);
     if (path == NULL || f == NULL) {
         opjit_rt_no_memory(error);
         return NULL;
@@ -147,24 +148,33 @@ static struct onnx_file *open_file(onnx_files *files, const onnx_tensor *t, opji
     memcpy(path, files->folder, folder);
     path[folder] = '/';
     memcpy(path + folder + 1, name.data, (size_t)name.size);
-    if (map_inside(files, path, t, &f->bytes, error) != OPJIT_OK)
+    if (map_inside(files, path, t, f, error) != OPJIT_OK)
         return NULL;
     f->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size };
     opjit_rt_mapped_add(files->mapped, &f->mapped);
     f->name = name;
-    f->next = files->first;
-    files->first = f;
+    *end = f;
     return f;
+}
+
+const onnx_file *opjit_onnx_file(onnx_files *files, wire_bytes name, opjit_error *error)
+{
+    const onnx_tensor t = { .location = name };
+    return open_file(files, &t, error);
+}
+
+wire_bytes opjit_onnx_file_bytes(const onnx_files *files, uint32_t number)
+{
+    const onnx_file *f = files->first;
+    for (; f != NULL && number > 0; number--)
+        f = f->next;
+    return f != NULL ? f->bytes : (wire_bytes){ NULL, 0 };
 }
 
 const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_error *error)
 {
     const uint64_t bytes = opjit_onnx_tensor_bytes(t);
-    if (files->folder == NULL || !stays_inside(t->location)) {
-        refuse_outside(t, error);
-        return NULL;
-    }
-    const struct onnx_file *const f = open_file(files, t, error);
+    const onnx_file *const f = open_file(files, t, error);
     if (f == NULL)
         return NULL;
     if ((t->has_length && t->length != bytes) || t->offset > f->bytes.size || bytes > f->bytes.size - t->offset) {

@@ -7,12 +7,22 @@
 #include "frontend/onnx/stamp.h"
 #include "runtime/base/mapped.h"
 
+/* A file that has weights. */
+typedef struct onnx_file {
+    struct onnx_file *next;
+    wire_bytes name; /* as the model has it */
+    const char *path; /* without links */
+    wire_bytes bytes;
+    onnx_stamp stamp;
+    rt_mapped mapped;
+} onnx_file;
+
 /* The model's folder and the files of it that are mapped. */
 struct onnx_files {
     rt_arena *arena;
     const char *folder; /* NULL: no files may be named */
     const char *path;   /* of the model, whose folder that is; NULL: the folder was given */
-    struct onnx_file *first;
+    onnx_file *first; /* in the order in which they were first asked for */
     rt_mapped_files *mapped; /* the context's */
     wire_bytes model; /* the model's own, if it is mapped; else data NULL */
 };
@@ -24,6 +34,9 @@ void opjit_onnx_unmap(wire_bytes file);
 const char *opjit_onnx_folder(rt_arena *arena, const char *path);
 /* Elements of the model's file that were copied need not stay in memory: the file has them. */
 void opjit_onnx_copied(const onnx_files *files, wire_bytes elements);
+/* Maps the file if it is not; the name stays where it is.  NULL: it can't be. */
+const onnx_file *opjit_onnx_file(onnx_files *files, wire_bytes name, opjit_error *error);
+wire_bytes opjit_onnx_file_bytes(const onnx_files *files, uint32_t number); /* of one that is mapped; or none */
 void opjit_onnx_files_close(onnx_files *files);
 
 #endif

@@ -144,6 +144,8 @@ static opjit_model *new_model(opjit_context *context, const wire_bytes *bytes, o
     model->bytes = *bytes;
     opjit_rt_arena_init(&model->arena, &model->core->allocator);
     model->files = (onnx_files){ .arena = &model->arena, .mapped = &model->core->mapped };
+    model->named = (onnx_named){ .context = context, .options = &model->options, .bytes = *bytes,
+                                 .files = &model->files };
     return model;
 }
 
@@ -229,15 +231,15 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         return OPJIT_OUT_OF_MEMORY;
     opjit_status status = copy_options(model, &o, error);
     if (status == OPJIT_OK && path != NULL)
-        status = opjit_onnx_map(path, &model->file, &model->stamp, error);
+        status = opjit_onnx_map(path, &model->file, &model->named.stamp, error);
     if (path != NULL) {
-        model->path = opjit_rt_arena_string(&model->arena, path, strlen(path));
-        model->bytes = model->file;
+        model->named.path = opjit_rt_arena_string(&model->arena, path, strlen(path));
+        model->named.bytes = model->bytes = model->file;
         model->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)model->file.data, (size_t)model->file.size };
         opjit_rt_mapped_add(&model->core->mapped, &model->mapped);
         if (o.folder == NULL) {
             model->options.folder = opjit_onnx_folder(&model->arena, path);
-            model->files.path = opjit_rt_arena_string(&model->arena, path, strlen(path));
+            model->files.path = model->named.path;
         }
     }
     model->files.model = model->file;

@@ -5,8 +5,7 @@
 
 #include "frontend/onnx/compute.h"
 #include "frontend/onnx/dims.h"
-#include "frontend/onnx/files.h"
-#include "runtime/cache/disk.h"
+#include "frontend/onnx/identity.h"
 
 /* An input or output. */
 typedef struct onnx_model_port {
@@ -25,20 +24,17 @@ typedef struct onnx_stored {
     bool is_known;   /* all that kernels of it are made of is in its bytes and options, which identity stands for */
     bool is_found;   /* the entry is there: the model need not be read */
     bool is_done;    /* it is there, or can't be */
-    bool is_hashed, is_remembered; /* hash is there; and the cache had it */
-    rt_hash hash;                  /* of the model's bytes */
 } onnx_stored;
 
 struct opjit_model {
     opjit_context *context;
     rt_core *core;
     rt_arena arena;
-    const char *path; /* NULL: the bytes are the caller's */
-    onnx_stamp stamp; /* of the file there */
     wire_bytes file; /* mapped; or data NULL */
     rt_mapped mapped; /* it */
     onnx_files files;
     opjit_graph *graph;          /* NULL: it was not read, as the disk cache knows it */
+    onnx_named named;            /* it: what the disk cache names it after */
     onnx_stored stored;
     struct opjit_model *whole;   /* the same, read; among samples; NULL: this one is, or nobody needed it */
     onnx_model records;

@@ -1,150 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stored.c - what a model was found to be when it was read, in the disk cache: so that another process need not read
- * it.  An entry has the inputs and outputs, the key of the graph, and where its constants lie in the model's bytes, or
- * the constants themselves.  It is named after all bytes of the model and all options.
- *
- * Bytes are compared by a hash of 128 bits, which depends on a random number of the cache's own: who makes models does
- * not know it, so no model can be made to be taken for another one. */
-#define _GNU_SOURCE
-#include <sys/random.h>
-#include <time.h>
-
+ * it.  An entry has the inputs and outputs, the key of the graph, and where its constants lie in the model's bytes or
+ * in a file of weights, or the constants themselves.  identity.c names it. */
 #include "frontend/onnx/model.h"
 
 enum {
-    FORMAT = 1,
     CONTENT_MOST = 16 << 20, /* bytes of an entry */
     PORTS_MOST = 1 << 16,
-    IN_MODEL = 0, IN_ENTRY = 1 /* where a constant lies */
+    IN_MODEL = 0, IN_ENTRY = 1, IN_FILES = 2 /* where a constant lies: IN_FILES and the file's number */
 };
-
-/* --- names -------------------------------------------------------------------------------------------------------- */
-
-static rt_disk_key disk_key(const void *bytes, size_t size)
-{
-    return (rt_disk_key){ bytes, size, opjit_rt_hash(bytes, size), RT_DISK_MODEL };
-}
-
-/* The cache's number; make: it gets one if it has none.  false: there is none. */
-static bool find_secret(rt_disk *disk, bool make, uint64_t *out)
-{
-    static const char word[] = "secret";
-    const rt_disk_key key = disk_key(word, sizeof word);
-    for (int i = 0; i < 2; i++) {
-        rt_disk_map map;
-        const bool found = opjit_rt_disk_map(disk, &key, &map) == RT_DISK_FOUND && map.content_size == sizeof *out;
-        if (found)
-            memcpy(out, map.content, sizeof *out);
-        opjit_rt_disk_unmap(&map);
-        if (found || !make || i != 0) /* another process may have been sooner: its number counts */
-            return found;
-        if (getrandom(out, sizeof *out, GRND_NONBLOCK) != (ssize_t)sizeof *out ||
-            !opjit_rt_disk_store(disk, &key, out, sizeof *out))
-            return false;
-    }
-    return false;
-}
-
-static void put_text(rt_bytes *out, const char *text)
-{
-    opjit_rt_bytes_u8(out, text != NULL);
-    opjit_rt_bytes_str(out, text);
-}
-
-static void put_input(rt_bytes *out, const opjit_model_input *in)
-{
-    const bool is_constant = in->value != NULL && (in->flags & OPJIT_MODEL_INPUT_OF_CALL) == 0;
-    put_text(out, in->name);
-    opjit_rt_bytes_u32(out, in->sizes != NULL ? in->rank : UINT32_MAX);
-    for (uint32_t d = 0; in->sizes != NULL && d < in->rank; d++)
-        opjit_rt_bytes_u64(out, in->sizes[d]);
-    opjit_rt_bytes_u32(out, (uint32_t)in->dtype);
-    opjit_rt_bytes_u32(out, in->flags);
-    opjit_rt_bytes_u8(out, in->value != NULL);
-    opjit_rt_bytes_u64(out, in->value != NULL ? in->bytes : 0);
-    if (is_constant)
-        opjit_rt_bytes_append(out, in->value, (size_t)in->bytes);
-}
-
-static void put_stamp(const onnx_stamp *stamp, uint64_t secret, rt_bytes *out)
-{
-    opjit_rt_bytes_append(out, "stamp", sizeof "stamp");
-    opjit_rt_bytes_u32(out, FORMAT);
-    opjit_rt_bytes_u64(out, secret);
-    opjit_rt_bytes_u64(out, stamp->device);
-    opjit_rt_bytes_u64(out, stamp->inode);
-    opjit_rt_bytes_u64(out, stamp->size);
-    opjit_rt_bytes_u64(out, (uint64_t)stamp->modified);
-    opjit_rt_bytes_u64(out, (uint64_t)stamp->changed);
-}
-
-static int64_t time_now(void)
-{
-    struct timespec now = { 0 };
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* The hash of the model's bytes.  Of a file it is remembered: then its stamp stands for the bytes, and nothing of it is
- * read. */
-static rt_hash hash_model(opjit_model *model, uint64_t secret)
-{
-    onnx_stored *const s = &model->stored;
-    const bool is_file = model->path != NULL && model->stamp.size == model->bytes.size;
-    rt_disk_map map = { NULL, 0, NULL, 0 };
-    rt_bytes name;
-    if (s->is_hashed)
-        return s->hash;
-    opjit_rt_bytes_init(&name, &model->core->allocator);
-    put_stamp(&model->stamp, secret, &name);
-    const rt_disk_key key = disk_key(name.data, name.size);
-    s->is_hashed = true;
-    s->is_remembered = is_file && !name.failed &&
-                       opjit_rt_disk_map(model->core->disk, &key, &map) == RT_DISK_FOUND &&
-                       map.content_size == sizeof s->hash;
-    if (s->is_remembered) {
-        memcpy(&s->hash, map.content, sizeof s->hash);
-    } else {
-        s->hash = opjit_rt_hash_seeded(model->bytes.data, (size_t)model->bytes.size, secret);
-        opjit_rt_mapped_drop(&model->core->mapped); /* all of it was read, once */
-        if (is_file && !name.failed && opjit_onnx_stamp_holds(model->path, &model->stamp, time_now()))
-            (void)opjit_rt_disk_store(model->core->disk, &key, &s->hash, sizeof s->hash);
-    }
-    opjit_rt_disk_unmap(&map);
-    opjit_rt_bytes_free(&name);
-    return s->hash;
-}
-
-/* All that decides what an entry says; *out_identity is the seeded hash of it. */
-static bool put_name(opjit_model *model, bool make, rt_bytes *out, rt_hash *out_identity)
-{
-    const opjit_model_options *const o = &model->options;
-    uint8_t build[FE_OPTIONS_KEY_SIZE];
-    fe_options options;
-    uint64_t secret;
-    if (!find_secret(model->core->disk, make, &secret) ||
-        opjit_fe_options_read(model->context, NULL, NULL, &options, NULL) != OPJIT_OK) /* default ones */
-        return false;
-    const rt_hash bytes = hash_model(model, secret);
-    opjit_rt_bytes_append(out, "reading", sizeof "reading");
-    opjit_rt_bytes_u32(out, FORMAT);
-    opjit_rt_bytes_append(out, build, opjit_fe_options_key(&options, build));
-    opjit_rt_bytes_u32(out, model->context->feature_level);
-    opjit_rt_bytes_u64(out, model->bytes.size);
-    opjit_rt_bytes_u64(out, bytes.lo);
-    opjit_rt_bytes_u64(out, bytes.hi);
-    opjit_rt_bytes_u32(out, o->dim_count);
-    for (uint32_t i = 0; i < o->dim_count; i++) {
-        put_text(out, o->dims[i].name);
-        opjit_rt_bytes_u64(out, o->dims[i].size);
-    }
-    opjit_rt_bytes_u32(out, o->input_count);
-    for (uint32_t i = 0; i < o->input_count; i++)
-        put_input(out, &o->inputs[i]);
-    if (!out->failed)
-        *out_identity = opjit_rt_hash_seeded(out->data, out->size, secret);
-    return !out->failed;
-}
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
@@ -163,31 +27,40 @@ static void put_port(rt_bytes *out, const onnx_model_port *port)
     }
 }
 
-/* Whether the constant is read where the model has it: small ones are part of a kernel, and lie where its code may
- * expect them. */
-static bool is_in_model(const opjit_model *model, const void *data, uint64_t bytes, uint64_t *out_offset)
+/* Where the constant is read: small ones are part of a kernel, and lie where its code may expect them. */
+static uint32_t place_of(const opjit_model *model, const void *data, uint64_t bytes, uint64_t *out_offset)
 {
-    *out_offset = (uintptr_t)data - (uintptr_t)model->bytes.data;
-    return bytes > FE_FOLDED_BYTES && *out_offset <= model->bytes.size && bytes <= model->bytes.size - *out_offset;
+    wire_bytes in = model->bytes;
+    uint32_t place = IN_MODEL;
+    for (const onnx_file *f = model->files.first; bytes > FE_FOLDED_BYTES; f = f->next) {
+        *out_offset = (uintptr_t)data - (uintptr_t)in.data;
+        if (*out_offset <= in.size && bytes <= in.size - *out_offset)
+            return place;
+        if (f == NULL)
+            break;
+        in = f->bytes;
+        place = place == IN_MODEL ? IN_FILES : place + 1;
+    }
+    return IN_ENTRY;
 }
 
-/* Constants: where each lies, and behind all what does not lie in the model. */
+/* Constants: where each lies, and behind all those that lie in the entry. */
 static void put_constants(const opjit_model *model, const fe_known *known, rt_bytes *out)
 {
-    uint64_t behind = 0, offset;
+    uint64_t behind = 0, offset = 0;
     opjit_rt_bytes_u32(out, known->constant_count);
     for (uint32_t i = 0; i < known->constant_count; i++) {
         const uint64_t bytes = known->constants[i].bytes;
-        const bool in_model = is_in_model(model, known->constants[i].data, bytes, &offset);
-        opjit_rt_bytes_u32(out, in_model ? IN_MODEL : IN_ENTRY);
-        opjit_rt_bytes_u64(out, in_model ? offset : behind);
+        const uint32_t place = place_of(model, known->constants[i].data, bytes, &offset);
+        opjit_rt_bytes_u32(out, place);
+        opjit_rt_bytes_u64(out, place == IN_ENTRY ? behind : offset);
         opjit_rt_bytes_u64(out, bytes);
-        if (!in_model)
+        if (place == IN_ENTRY)
             behind += align_up(bytes, 64);
     }
     opjit_rt_bytes_align(out, 64);
     for (uint32_t i = 0; i < known->constant_count && behind <= CONTENT_MOST; i++) {
-        if (is_in_model(model, known->constants[i].data, known->constants[i].bytes, &offset))
+        if (place_of(model, known->constants[i].data, known->constants[i].bytes, &offset) != IN_ENTRY)
             continue;
         opjit_rt_bytes_append(out, known->constants[i].data, (size_t)known->constants[i].bytes);
         opjit_rt_bytes_align(out, 64);
@@ -218,18 +91,17 @@ void opjit_onnx_store(opjit_model *model)
     opjit_error error = { 0 };
     fe_known known;
     rt_bytes name, content;
-    if (model->stored.is_done || model->core->disk == NULL || model->graph == NULL || model->computing.count != 0 ||
-        model->files.first != NULL)
+    if (model->stored.is_done || model->core->disk == NULL || model->graph == NULL || model->computing.count != 0)
         return;
     model->stored.is_done = true;
     opjit_rt_bytes_init(&name, &model->core->allocator);
     opjit_rt_bytes_init(&content, &model->core->allocator);
-    if (put_name(model, true, &name, &model->stored.known.identity) &&
+    if (opjit_onnx_name(&model->named, true, &name, &model->stored.known.identity) &&
         opjit_fe_know(model->context, model->graph, &model->arena, &known, &error) == OPJIT_OK) {
         model->stored.is_known = true;
         put_content(model, &known, &content);
         if (!content.failed && content.size <= CONTENT_MOST) {
-            const rt_disk_key key = disk_key(name.data, name.size);
+            const rt_disk_key key = onnx_disk_key(name.data, name.size);
             (void)opjit_rt_disk_store(model->core->disk, &key, content.data, content.size);
         }
     }
@@ -332,7 +204,10 @@ static bool take_constants(cursor *c, const opjit_model *model, rt_arena *arena,
     if (out->constants == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        const wire_bytes in = take_u32(c) == IN_MODEL ? model->bytes : behind;
+        const uint32_t place = take_u32(c);
+        const wire_bytes in = place == IN_MODEL   ? model->bytes
+                              : place == IN_ENTRY ? behind
+                                                  : opjit_onnx_file_bytes(&model->files, place - IN_FILES);
         const uint64_t offset = take_u64(c), bytes = take_u64(c);
         if (offset > in.size || bytes > in.size - offset)
             return false;
@@ -372,8 +247,8 @@ bool opjit_onnx_recall(opjit_model *model)
     if (model->core->disk == NULL || model->bytes.size == 0)
         return false;
     opjit_rt_bytes_init(&name, &model->core->allocator);
-    if (put_name(model, false, &name, &s->known.identity)) {
-        const rt_disk_key key = disk_key(name.data, name.size);
+    if (opjit_onnx_name(&model->named, false, &name, &s->known.identity)) {
+        const rt_disk_key key = onnx_disk_key(name.data, name.size);
         s->is_found = opjit_rt_disk_map(model->core->disk, &key, &s->map) == RT_DISK_FOUND &&
                       opjit_onnx_take_stored(model, &s->map);
     }

@@ -397,7 +397,7 @@ static void write_whole(const char *name, const void *data, size_t size)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* W in a file: what that says is in no hash, so nothing is kept of such a model but its kernel. */
+/* W in a file, which is part of what the model is: the model is known as long as that file says the same. */
 START_TEST(weights_in_another_file)
 {
     rt_bytes g = new_message(), w = new_message(), at = new_message();
@@ -414,27 +414,42 @@ START_TEST(weights_in_another_file)
     put_message(&g, 11, port("x", FLOAT, "16 96"));
     put_message(&g, 12, port("y", FLOAT, "16 128"));
     rt_bytes file = model_of(g);
-    result r[3];
+    result r[4];
     char path[128];
+    opjit_error error;
+    opjit_model *model;
+    opjit_context *context;
     write_whole("model.onnx", file.data, file.size);
     snprintf(path, sizeof path, "%s/model.onnx", folder);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         opjit_kernel *kernel;
-        opjit_model *model;
-        opjit_error error;
         weights[1][1] += (float)(i == 2);
         write_whole("weights.bin", weights, sizeof weights);
-        opjit_context *const context = begin(NULL);
+        context = begin(NULL);
         ck_assert_msg(opjit_model_open(context, path, NULL, &model, &error) == OPJIT_OK, "%s", error.message);
-        ck_assert(!model->stored.is_found);
+        ck_assert_int_eq(model->stored.is_found, i == 1 || i == 3);
         ck_assert_int_eq(opjit_model_compile(model, NULL, &kernel, &error), OPJIT_OK);
         ck_assert_int_eq(call(kernel, ROWS, &r[i]), OPJIT_OK);
         opjit_kernel_release(kernel);
         opjit_model_close(model);
         opjit_context_destroy(context);
     }
-    ck_assert(memcmp(r[0].y, r[1].y, sizeof r[0].y) == 0 && memcmp(r[0].y, r[2].y, sizeof r[0].y) != 0);
-    ck_assert_uint_eq(find().count, 0);
+    ck_assert(memcmp(r[0].y, r[1].y, sizeof r[0].y) == 0 && memcmp(r[0].y, r[2].y, sizeof r[0].y) != 0 &&
+              memcmp(r[2].y, r[3].y, sizeof r[0].y) == 0);
+    const found f = find();
+    ck_assert_uint_eq(f.readings, 2);
+    ck_assert_uint_eq(f.secrets, 1);
+    for (int i = 0; i < 2; i++) { /* a file that is cut, or gone */
+        write_whole("weights.bin", weights, sizeof weights / 2);
+        snprintf(path + strlen(path) - 10, 16, "weights.bin");
+        ck_assert_int_eq(i == 0 ? 0 : unlink(path), 0);
+        snprintf(path + strlen(path) - 11, 16, "model.onnx");
+        context = begin(NULL);
+        ck_assert_int_eq(opjit_model_open(context, path, NULL, &model, &error),
+                         i == 0 ? OPJIT_CORRUPT : OPJIT_UNAVAILABLE);
+        opjit_context_destroy(context);
+    }
+    ck_assert_uint_eq(warnings, 0);
     opjit_rt_bytes_free(&file);
 }
 END_TEST
@@ -491,9 +506,9 @@ START_TEST(old_files_are_hashed_once)
                           error.message);
             ck_assert_int_eq(opjit_model_compile(model, NULL, &kernel, &error), OPJIT_OK);
             ck_assert_int_eq(model->stored.is_found, i > 0);
-            ck_assert(!model->stored.is_remembered || (is_old && i > 0 && model->stored.is_found));
-            if (opjit_onnx_stamp_holds(paths[is_old], &model->stamp, INT64_MAX)) /* its file system has such stamps */
-                ck_assert_int_eq(model->stored.is_remembered, is_old && i > 0);
+            ck_assert(!model->named.is_remembered || (is_old && i > 0 && model->stored.is_found));
+            if (opjit_onnx_stamp_holds(paths[is_old], &model->named.stamp, INT64_MAX)) /* its file system has such stamps */
+                ck_assert_int_eq(model->named.is_remembered, is_old && i > 0);
             opjit_kernel_release(kernel);
             opjit_model_close(model);
             opjit_context_destroy(context);
