@@ -152,9 +152,9 @@ def _unary(function, *targets, when=is_float, light=False, free=False, lag=0):
 
 
 def _sigmoid(x):
-    """Of float32 no denormals, with which products take a hundred times as long on Intel's CPUs; PyTorch's own function
-    has hardly any."""
-    return opjit.sigmoid(opjit.clip(x, -87.33654, 87.33654) if x.dtype == "float32" else x)  # ln FLT_MIN
+    """Of float32 as PyTorch has it, with hardly any denormals: e^-x is infinite where they would begin.  Products with
+    denormals take a hundred times as long on Intel's CPUs."""
+    return 1 / (1 + opjit.exp(-opjit.minimum(x, 87.33654))) if x.dtype == "float32" else opjit.sigmoid(x)
 
 
 _unary(_sigmoid, aten.sigmoid.default)
