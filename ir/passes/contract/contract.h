@@ -94,8 +94,8 @@ ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_r
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
 /* Whether results are made of what code generation does in registers: more (a mathematical function) would take the
- * tile out of them. */
-bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j);
+ * tile out of them.  plainly: without choices and casts, for which a tile takes ten milliseconds more to compile. */
+bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j, bool plainly);
 
 /* pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows; where
  * columns stream, all rows.  share: the stage that copies all columns to a temp. */

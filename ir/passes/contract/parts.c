@@ -63,7 +63,7 @@ void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i,
     opjit_ir_contract_store(c, list, f->failed ? 0 : ir_at(f, output)->ref, value, at);
 }
 
-bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j)
+bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j, bool plainly)
 {
     const ir_func *f = c->f;
     const inliner in = c->in;
@@ -87,13 +87,16 @@ bool opjit_ir_contract_fits_tile(contraction *c, ir_ref sum, ir_ref i, ir_ref j)
         case IR_FMA:
         case IR_MIN:
         case IR_MAX:
+        case IR_LET: break;
         case IR_EQ:
         case IR_NE:
         case IR_LT:
         case IR_LE:
         case IR_SELECT:
-        case IR_LET:
-        case IR_CAST: break;
+        case IR_CAST:
+            if (plainly)
+                return false;
+            break;
         default: return false;
         }
     }

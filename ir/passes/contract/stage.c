@@ -73,8 +73,9 @@ static void add_block(contraction *c, block *list)
 static bool ends_in_tiles(contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_ref sum = opjit_ir_const(c->f, (ir_type)c->def.type, 0);
     return c->direct && contract_is_even(rows) && contract_is_even(columns) &&
-           opjit_ir_contract_fits_tile(c, opjit_ir_const(c->f, (ir_type)c->def.type, 0), rows->first, columns->first);
+           opjit_ir_contract_fits_tile(c, sum, rows->first, columns->first, true);
 }
 
 /* Every block of k. */

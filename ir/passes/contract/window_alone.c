@@ -237,7 +237,7 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     const ir_ref y = contract_plus(c, i, at[0]), x = contract_plus(c, j, at[1]), sum = opjit_ir_load(f, c->tile, at);
     if (w->direct_results) {
         c->at[w->axis[0].dimension] = contract_plus(c, w->first_position, y);
-        w->direct_results = opjit_ir_contract_fits_tile(c, sum, w->of_group, x);
+        w->direct_results = opjit_ir_contract_fits_tile(c, sum, w->of_group, x, false);
     }
     if (w->direct_results) {
         opjit_ir_contract_result(c, &inside, sum, w->of_group, x);

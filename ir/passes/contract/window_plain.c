@@ -232,7 +232,7 @@ static void add_tile(window *w, block *list, const part *rows, const part *colum
     const ir_ref first = contract_plus(c, contract_times(c, w->of_group, w->group), w->first_row);
     const ir_ref own_row = contract_plus(c, first, to[0]);
     const ir_ref own = opjit_ir_window_set_position(w, to[1], c->at);
-    w->costly = !opjit_ir_contract_fits_tile(c, sum, own_row, own);
+    w->costly = !opjit_ir_contract_fits_tile(c, sum, own_row, own, false);
     c->in.refused = c->in.refused || w->costly;
     opjit_ir_contract_result(c, &inside, sum, own_row, own);
     c->in.refused = c->in.refused || !opjit_ir_window_is_in_order(w, &inside, of[1]);

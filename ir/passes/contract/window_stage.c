@@ -152,7 +152,7 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
     if (w->lined) {
         const ir_ref first = contract_plus(c, contract_times(c, w->of_group, w->group), w->first_row);
         const ir_ref own_row = contract_plus(c, first, place[0]);
-        c->in.refused = c->in.refused || !opjit_ir_contract_fits_tile(c, total, own_row, place[1]);
+        c->in.refused = c->in.refused || !opjit_ir_contract_fits_tile(c, total, own_row, place[1], false);
         opjit_ir_contract_result(c, &inside, total, own_row, place[1]);
         return;
     }
