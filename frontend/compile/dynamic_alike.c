@@ -26,18 +26,23 @@ static bool same_constant(const fe_buffer *a, const fe_buffer *b)
     return a->bytes == b->bytes && is_folded(a) && memcmp(a->data, b->data, (size_t)a->bytes) == 0;
 }
 
-/* Folded ones by their bytes, those in the same place first. */
+/* Folded ones by their bytes, from behind the last one on: what the sample lacks is few, wherever it is. */
 static opjit_status match_folded(const fe_graph *whole, const fe_graph *sample, uint32_t *map, opjit_error *error)
 {
+    const uint32_t count = whole->constant_count;
+    uint32_t behind = 0;
+
     for (uint32_t i = 0; i < sample->constant_count; i++) {
         const fe_buffer *own = &sample->constants[i];
         if (!is_folded(own))
             continue;
-        map[i] = i < whole->constant_count && same_constant(&whole->constants[i], own) ? i : 0;
-        while (map[i] < whole->constant_count && !same_constant(&whole->constants[map[i]], own))
-            map[i]++;
-        if (map[i] == whole->constant_count)
+        uint32_t tried = 0;
+        while (tried < count && !same_constant(&whole->constants[(behind + tried) % count], own))
+            tried++;
+        if (tried == count)
             return refuse_other("constants", own, error);
+        map[i] = (behind + tried) % count;
+        behind = map[i] + 1;
     }
     return OPJIT_OK;
 }

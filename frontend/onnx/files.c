@@ -24,11 +24,11 @@ opjit_status opjit_onnx_map(const char *path, wire_bytes *out, onnx_stamp *out_s
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (file < 0)
         return no_file(path, error);
-    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) ||
-        (out_stamp != NULL && !opjit_onnx_stamp(file, out_stamp))) {
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
         return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: no regular file", path);
     }
+    *out_stamp = opjit_onnx_stamp(&about);
     if (about.st_size > 0) {
         void *const memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
         if (memory == MAP_FAILED) {
@@ -55,14 +55,21 @@ const char *opjit_onnx_folder(rt_arena *arena, const char *path)
     return opjit_rt_arena_string(arena, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-void opjit_onnx_copied(const onnx_files *files, wire_bytes elements)
+void opjit_onnx_drop(wire_bytes part)
 {
     const long size = sysconf(_SC_PAGESIZE);
-    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096, first = (uintptr_t)files->model.data;
-    const uintptr_t begin = align_up((uintptr_t)elements.data, page);
-    const uintptr_t end = ((uintptr_t)elements.data + (uintptr_t)elements.size) / page * page;
-    if (first != 0 && begin >= first && end <= first + files->model.size && begin < end)
+    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096;
+    const uintptr_t begin = align_up((uintptr_t)part.data, page);
+    const uintptr_t end = ((uintptr_t)part.data + (uintptr_t)part.size) / page * page;
+    if (begin < end)
         (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* of a private mapping that nobody wrote to */
+}
+
+void opjit_onnx_copied(const onnx_files *files, wire_bytes elements)
+{
+    const uintptr_t first = (uintptr_t)files->model.data, begin = (uintptr_t)elements.data;
+    if (first != 0 && begin >= first && begin + elements.size <= first + files->model.size)
+        opjit_onnx_drop(elements);
 }
 
 void opjit_onnx_files_close(onnx_files *files)

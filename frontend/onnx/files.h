@@ -27,9 +27,11 @@ struct onnx_files {
     wire_bytes model; /* the model's own, if it is mapped; else data NULL */
 };
 
-/* Maps a file read-only; an empty one has data NULL.  out_stamp: the file's from before that; NULL: nobody asks. */
+/* Maps a file read-only; an empty one has data NULL.  *out_stamp: the file's, from before that. */
 opjit_status opjit_onnx_map(const char *path, wire_bytes *out, onnx_stamp *out_stamp, opjit_error *error);
 void opjit_onnx_unmap(wire_bytes file);
+/* Gives back the memory of what was read of a part of a mapped file, which has it as before. */
+void opjit_onnx_drop(wire_bytes part);
 /* The folder that path lies in, "." where it has none; from the arena. NULL: no memory. */
 const char *opjit_onnx_folder(rt_arena *arena, const char *path);
 /* Elements of the model's file that were copied need not stay in memory: the file has them. */

@@ -51,24 +51,17 @@ static void put_stamp(const onnx_stamp *stamp, uint64_t secret, rt_bytes *out)
     opjit_rt_bytes_u64(out, (uint64_t)stamp->changed);
 }
 
-static int64_t time_now(void)
-{
-    struct timespec now = { 0 };
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* The hash of the hashes of parts. */
 static bool hash_parts(rt_core *core, wire_bytes bytes, uint64_t secret, bool is_mapped, rt_hash *out)
 {
     rt_bytes parts;
     opjit_rt_bytes_init(&parts, &core->allocator);
     for (uint64_t at = 0; at < bytes.size; at += PART) {
-        const uint64_t size = bytes.size - at < PART ? bytes.size - at : PART;
-        const rt_hash part = opjit_rt_hash_seeded(bytes.data + at, (size_t)size, secret);
-        opjit_rt_bytes_append(&parts, &part, sizeof part);
+        const wire_bytes part = { bytes.data + at, bytes.size - at < PART ? bytes.size - at : PART };
+        const rt_hash hash = opjit_rt_hash_seeded(part.data, (size_t)part.size, secret);
+        opjit_rt_bytes_append(&parts, &hash, sizeof hash);
         if (is_mapped)
-            opjit_rt_mapped_drop(&core->mapped); /* it was read, once */
+            opjit_onnx_drop(part);
     }
     const bool done = !parts.failed;
     if (done)
@@ -95,7 +88,7 @@ static bool hash_bytes(rt_core *core, wire_bytes bytes, const char *path, const 
         memcpy(out, map.content, sizeof *out);
     } else {
         done = hash_parts(core, bytes, secret, path != NULL, out);
-        if (done && is_file && !name.failed && opjit_onnx_stamp_holds(path, stamp, time_now()))
+        if (done && is_file && !name.failed && opjit_onnx_stamp_holds(path, stamp, time(NULL) * INT64_C(1000000000)))
             (void)opjit_rt_disk_store(core->disk, &key, out, sizeof *out);
     }
     opjit_rt_disk_unmap(&map);
@@ -112,31 +105,25 @@ static bool recall_files(const onnx_named *n, const rt_disk_key *key)
     rt_disk_map map;
     if (opjit_rt_disk_map(n->context->core->disk, key, &map) != RT_DISK_FOUND)
         return true; /* it reads none, or nobody knows */
-    const uint8_t *at = map.content;
-    size_t left = map.content_size;
     bool good = true;
-    for (uint32_t size; good && left != 0; at += size, left -= size) {
-        good = left >= sizeof size;
-        if (!good)
-            break;
-        memcpy(&size, at, sizeof size);
-        at += sizeof size;
-        left -= sizeof size;
-        good = size <= left;
-        const uint8_t *const name = good ? opjit_rt_arena_copy(n->files->arena, at, size, 1) : NULL;
-        good = name != NULL && opjit_onnx_file(n->files, (wire_bytes){ name, size }, &error) != NULL;
+    for (size_t at = 0, size; good && at < map.content_size; at += size + 1) {
+        size = strnlen((const char *)map.content + at, map.content_size - at);
+        const wire_bytes name = { opjit_rt_arena_copy(n->files->arena, map.content + at, size, 1), size };
+        good = at + size < map.content_size && name.data != NULL &&
+               opjit_onnx_file(n->files, name, &error) != NULL;
     }
     opjit_rt_disk_unmap(&map);
     return good;
 }
 
+/* Their names, each with a NUL, which none has in it. */
 static void store_files(const onnx_named *n, const rt_disk_key *key)
 {
     rt_bytes content;
     opjit_rt_bytes_init(&content, &n->context->core->allocator);
     for (const onnx_file *f = n->files->first; f != NULL; f = f->next) {
-        opjit_rt_bytes_u32(&content, (uint32_t)f->name.size);
         opjit_rt_bytes_append(&content, f->name.data, (size_t)f->name.size);
+        opjit_rt_bytes_u8(&content, 0);
     }
     if (!content.failed && content.size != 0)
         (void)opjit_rt_disk_store(n->context->core->disk, key, content.data, content.size);

@@ -12,7 +12,7 @@
 typedef struct onnx_named {
     opjit_context *context;
     const opjit_model_options *options;
-    wire_bytes bytes;
+    wire_bytes bytes; /* the file's, or the caller's */
     const char *path; /* NULL: the bytes are the caller's */
     onnx_stamp stamp; /* of the file there */
     onnx_files *files;

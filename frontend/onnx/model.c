@@ -117,7 +117,7 @@ static opjit_status read_model(opjit_model *model, const opjit_model_options *o,
                       .is_sample = sample != NULL || (o->flags & OPJIT_MODEL_SAMPLE) != 0,
                       .followed = opjit_onnx_followed,
                       .error = error };
-    TRY(opjit_onnx_read(model->bytes, &model->arena, &model->records, error));
+    TRY(opjit_onnx_read(model->named.bytes, &model->arena, &model->records, error));
     m.opset = model->records.opset;
     if (m.opset == ONNX_OTHER_DOMAINS)
         m.opset = OPSET_MOST;
@@ -141,7 +141,6 @@ static opjit_model *new_model(opjit_context *context, const wire_bytes *bytes, o
     memset(model, 0, sizeof *model);
     model->context = context;
     model->core = opjit_rt_core_retain(context->core);
-    model->bytes = *bytes;
     opjit_rt_arena_init(&model->arena, &model->core->allocator);
     model->files = (onnx_files){ .arena = &model->arena, .mapped = &model->core->mapped };
     model->named = (onnx_named){ .context = context, .options = &model->options, .bytes = *bytes,
@@ -181,7 +180,7 @@ opjit_status opjit_onnx_read_apart(const opjit_model *model, const onnx_sizes *s
                                opjit_error *error)
 {
     opjit_error own = { 0 };
-    *out = new_model(model->context, &model->bytes, error);
+    *out = new_model(model->context, &model->named.bytes, error);
     if (*out == NULL)
         return OPJIT_OUT_OF_MEMORY;
     (*out)->files.model = model->file;
@@ -234,7 +233,7 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         status = opjit_onnx_map(path, &model->file, &model->named.stamp, error);
     if (path != NULL) {
         model->named.path = opjit_rt_arena_string(&model->arena, path, strlen(path));
-        model->named.bytes = model->bytes = model->file;
+        model->named.bytes = model->file;
         model->mapped = (rt_mapped){ NULL, (void *)(uintptr_t)model->file.data, (size_t)model->file.size };
         opjit_rt_mapped_add(&model->core->mapped, &model->mapped);
         if (o.folder == NULL) {

@@ -34,11 +34,10 @@ struct opjit_model {
     rt_mapped mapped; /* it */
     onnx_files files;
     opjit_graph *graph;          /* NULL: it was not read, as the disk cache knows it */
-    onnx_named named;            /* it: what the disk cache names it after */
+    onnx_named named;            /* its bytes, and what else the disk cache names it after */
     onnx_stored stored;
     struct opjit_model *whole;   /* the same, read; among samples; NULL: this one is, or nobody needed it */
     onnx_model records;
-    wire_bytes bytes;            /* of the model: file's, or the caller's */
     opjit_model_options options; /* copied */
     onnx_computing computing;
     opjit_model *samples;        /* readings for other sizes, which kernels borrow from; each has the next one here */

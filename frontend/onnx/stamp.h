@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct stat;
+
 typedef struct onnx_stamp {
     uint64_t device, inode, size;
     int64_t modified, changed; /* nanoseconds since 1970; every write moves `changed`, and nobody can set it */
 } onnx_stamp;
 
-/* Of an open file.  false: there is none. */
-bool opjit_onnx_stamp(int file, onnx_stamp *out);
+onnx_stamp opjit_onnx_stamp(const struct stat *about);
 /* Whether the file at path has this stamp now, at time `now` (nanoseconds since 1970), and any write from now on gives
  * it another one: the last one was so long ago that the clocks of file systems, which tick slowly, have moved on. */
 bool opjit_onnx_stamp_holds(const char *path, const onnx_stamp *stamp, int64_t now);

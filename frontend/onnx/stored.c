@@ -30,7 +30,7 @@ static void put_port(rt_bytes *out, const onnx_model_port *port)
 /* Where the constant is read: small ones are part of a kernel, and lie where its code may expect them. */
 static uint32_t place_of(const opjit_model *model, const void *data, uint64_t bytes, uint64_t *out_offset)
 {
-    wire_bytes in = model->bytes;
+    wire_bytes in = model->named.bytes;
     uint32_t place = IN_MODEL;
     for (const onnx_file *f = model->files.first; bytes > FE_FOLDED_BYTES; f = f->next) {
         *out_offset = (uintptr_t)data - (uintptr_t)in.data;
@@ -205,7 +205,7 @@ static bool take_constants(cursor *c, const opjit_model *model, rt_arena *arena,
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t place = take_u32(c);
-        const wire_bytes in = place == IN_MODEL   ? model->bytes
+        const wire_bytes in = place == IN_MODEL   ? model->named.bytes
                               : place == IN_ENTRY ? behind
                                                   : opjit_onnx_file_bytes(&model->files, place - IN_FILES);
         const uint64_t offset = take_u64(c), bytes = take_u64(c);
@@ -244,7 +244,7 @@ bool opjit_onnx_recall(opjit_model *model)
 {
     onnx_stored *const s = &model->stored;
     rt_bytes name;
-    if (model->core->disk == NULL || model->bytes.size == 0)
+    if (model->core->disk == NULL || model->named.bytes.size == 0)
         return false;
     opjit_rt_bytes_init(&name, &model->core->allocator);
     if (opjit_onnx_name(&model->named, false, &name, &s->known.identity)) {

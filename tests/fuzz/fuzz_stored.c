@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const rt_disk_map map = { content, size - 1, content, size - 1 };
     fuzz_meter_begin(&meter);
     memset(&model, 0, sizeof model);
-    model.bytes = (wire_bytes){ model_bytes, sizeof model_bytes };
+    model.named.bytes = (wire_bytes){ model_bytes, sizeof model_bytes };
     opjit_rt_arena_init(&model.arena, &meter.memory.allocator);
     if (opjit_onnx_take_stored(&model, &map)) {
         const uint32_t ports = model.input_count + model.output_count;

@@ -366,6 +366,16 @@ START_TEST(lengths)
 }
 END_TEST
 
+/* Of the public headers lines alone are bounded: they have all of DirectML's structures. */
+START_TEST(columns_of_headers)
+{
+    static source headers[MAX_FILES];
+    const uint32_t count = read_folder("include/opjit", headers);
+    ck_assert_uint_gt(count, 0);
+    free_folder(headers, count);
+}
+END_TEST
+
 START_TEST(circles_of_files)
 {
     for_each_folder(check_circles, false);
@@ -377,6 +387,7 @@ int main(void)
     Suite *suite = suite_create("code.shape");
     TCase *tcase = tcase_create("files");
     tcase_add_test(tcase, lengths);
+    tcase_add_test(tcase, columns_of_headers);
     tcase_add_test(tcase, circles_of_files);
     tcase_add_loop_test(tcase, circles_of_folders, 0, LAYERS);
     suite_add_tcase(suite, tcase);

@@ -404,7 +404,6 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
         const char *name;
         DML_OPERATOR_TYPE type;
     } taken[] = { { "Relu", DML_OPERATOR_ACTIVATION_RELU },
-                  { "Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID },
                   { "Tanh", DML_OPERATOR_ACTIVATION_TANH },
                   { "LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU },
                   { "HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID } };
@@ -416,6 +415,8 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
     if (wire_is(name->s, "Clip"))
         return opjit_onnx_give(m, c, 0, opjit_graph_clip(m->graph, v->tensor, numbers[0], numbers[1]), v->type,
                                v->rank);
+    if (wire_is(name->s, "Sigmoid"))
+        return opjit_onnx_give(m, c, 0, sigmoid(m, v->tensor, v->type), v->type, v->rank);
     for (uint32_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         /* all others with up to two numbers behind the tensors */
         const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc = { NULL, NULL, numbers[0], numbers[1] };

@@ -507,7 +507,8 @@ START_TEST(old_files_are_hashed_once)
             ck_assert_int_eq(opjit_model_compile(model, NULL, &kernel, &error), OPJIT_OK);
             ck_assert_int_eq(model->stored.is_found, i > 0);
             ck_assert(!model->named.is_remembered || (is_old && i > 0 && model->stored.is_found));
-            if (opjit_onnx_stamp_holds(paths[is_old], &model->named.stamp, INT64_MAX)) /* its file system has such stamps */
+            /* If its file system has such stamps: */
+            if (opjit_onnx_stamp_holds(paths[is_old], &model->named.stamp, INT64_MAX))
                 ck_assert_int_eq(model->named.is_remembered, is_old && i > 0);
             opjit_kernel_release(kernel);
             opjit_model_close(model);
