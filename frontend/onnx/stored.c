@@ -209,7 +209,7 @@ static bool take_constants(cursor *c, const opjit_model *model, rt_arena *arena,
                               : place == IN_ENTRY ? behind
                                                   : opjit_onnx_file_bytes(&model->files, place - IN_FILES);
         const uint64_t offset = take_u64(c), bytes = take_u64(c);
-        if (offset > in.size || bytes > in.size - offset)
+        if (in.data == NULL || offset > in.size || bytes > in.size - offset)
             return false;
         out->constants[i].data = in.data + offset;
         out->constants[i].bytes = bytes;
