@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_loops.c - loops: trip counts, vector widths, unrolling, bounds of every form, strides, guards, accumulators.
+/* test_cg_loops.c - loops: trip counts, vector widths, unrolling, bounds of every form, strides, guards.
  * The same bits as the interpreter, and nothing touched outside of the buffers. */
 #define _GNU_SOURCE
-#include "cg_harness.h"
+#include "tests/unit/codegen/cg_loops.h"
 
-#include "ir/eval/numerics.h"
-
-#include <stdio.h>
-
-enum { COLUMNS = 80, ROWS = 5, MAX_TRIP = 70 };
-
-typedef enum bounds { STATIC, LATE_HI, LATE_LO, SEAM, FROM_ROW, BOUNDS } bounds;
 typedef enum body {
     SEQUENCE,
     BLEND,
@@ -36,19 +29,6 @@ typedef struct sample {
     const char *target;
     uint32_t level;
 } sample;
-
-static ir_ref c(ir_func *f, int64_t v)
-{
-    return opjit_ir_index(f, v);
-}
-static ir_ref e1(ir_func *f, ir_op op, ir_type t, ir_ref a)
-{
-    return ir_expr1(f, op, t, a);
-}
-static ir_ref e2(ir_func *f, ir_op op, ir_ref a, ir_ref b)
-{
-    return ir_expr2(f, op, IR_NONE, a, b);
-}
 
 /* Tensors 1 and 2: inputs [ROWS, COLUMNS] and i32 [COLUMNS]; 3: output. */
 static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
@@ -88,25 +68,6 @@ static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
     }
 }
 
-static void loop_bounds(ir_func *f, const sample *s, ir_ref p, ir_ref *lo, ir_ref *hi)
-{
-    const ir_ref k = opjit_ir_param(f, 1), trip = c(f, s->trip);
-    *lo = c(f, 0);
-    *hi = trip;
-    if (s->bounds == LATE_HI)
-        *hi = ir_expr3(f, IR_CLAMP, IR_NONE, k, c(f, 0), trip);
-    if (s->bounds == LATE_LO)
-        *lo = ir_expr3(f, IR_CLAMP, IR_NONE, k, c(f, 0), trip);
-    if (s->bounds == SEAM) {
-        *lo = ir_expr3(f, IR_CLAMP, IR_NONE, e2(f, IR_DOWN, e2(f, IR_IADD, p, k), c(f, s->lanes)), c(f, 0), trip);
-        *hi = ir_expr3(f, IR_CLAMP, IR_NONE, e2(f, IR_UP, e2(f, IR_IADD, p, k), c(f, s->lanes)), c(f, 0), trip);
-    }
-    if (s->bounds == FROM_ROW) {
-        *lo = e2(f, IR_IADD, p, c(f, 2));
-        *hi = e2(f, IR_IMAX, *lo, e2(f, IR_IADD, p, trip));
-    }
-}
-
 static void build(ir_func *f, const sample *s)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
@@ -118,7 +79,7 @@ static void build(ir_func *f, const sample *s)
     opjit_ir_param_add(f, IR_INDEX, -100, 100, "k");
     const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, ROWS), 1), p = ir_at(f, stage)->ref;
     ir_ref lo, hi, top = 0, tail = 0, inner = 0;
-    loop_bounds(f, s, p, &lo, &hi);
+    loop_bounds(f, s->bounds, s->trip, s->lanes, p, &lo, &hi);
     const ir_ref loop = opjit_ir_for(f, lo, hi, s->step), j = ir_at(f, loop)->ref;
     f->nodes[loop].vec = (uint16_t)s->lanes;
     f->nodes[loop].unroll = (uint16_t)s->unroll;
@@ -164,13 +125,6 @@ static void check_sample(const sample *s, test_random *r)
     harness_unload(&k);
     opjit_ir_free(&f);
 }
-
-static const char *const targets[] = {
-    "cpu:x86-64-v1",   "cpu:x86-64-v2",          "cpu:x86-64-v3",          "cpu:x86-64-v4", "cpu:aarch64",
-    "cpu:aarch64+sve", "cpu:aarch64+sve,vec=32", "cpu:aarch64+sve,vec=64", "cpu:rv64gc",    "cpu:rv64gc+zba+zbb",
-    "cpu:rv64gcv",     "cpu:rv64gcv,vec=32",     "cpu:rv64gcv+zbb,vec=64"
-};
-enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 START_TEST(trips)
 {
@@ -355,60 +309,7 @@ START_TEST(early)
 }
 END_TEST
 
-/* --- accumulators ------------------------------------------------------------------------------------------------- */
-
-typedef struct reduction {
-    ir_kind kind;
-    ir_type type;
-    uint32_t lanes, vec, unroll, n, late;
-    const char *target;
-    uint32_t level;
-} reduction;
-
-static void check_reduction(const reduction *s, test_random *r)
-{
-    ir_func f;
-    char what[200];
-    const bool arg = ir_kind_is_arg(s->kind);
-    const ir_type result = arg ? IR_INDEX : s->type;
-    ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "reduction", NULL) == OPJIT_OK);
-    f.phase = IR_SCHEDULED;
-    harness_tensor(&f, IR_IN, s->type, 0, s->n, 0, "in");
-    const uint32_t out = harness_tensor(&f, IR_OUT, arg ? IR_I64 : s->type, 0, 2, 1, "out");
-    opjit_ir_param_add(&f, IR_INDEX, 0, s->n, "k");
-    const ir_ref stage = opjit_ir_stage(&f, c(&f, 0), c(&f, 1), 1), acc = opjit_ir_acc(&f, result, s->kind, s->lanes);
-    const ir_ref hi = s->late ? opjit_ir_param(&f, 1) : c(&f, s->n), loop = opjit_ir_for(&f, c(&f, 0), hi, 1),
-                 j = ir_at(&f, loop)->ref;
-    ir_ref top = 0, tail = 0, inner = 0, value = opjit_ir_get(&f, acc);
-    f.nodes[loop].vec = (uint16_t)s->vec;
-    f.nodes[loop].unroll = (uint16_t)s->unroll;
-    opjit_ir_append(&f, 0, &top, stage);
-    opjit_ir_append(&f, stage, &tail, acc);
-    opjit_ir_append(&f, stage, &tail, loop);
-    ir_ref x = opjit_ir_load(&f, 1, &j);
-    if (s->kind == IR_DOT)
-        x = e2(&f, IR_PAIR, x, e2(&f, IR_SUB, x, ir_expr1(&f, IR_ELEM, s->type, j)));
-    opjit_ir_append(&f, loop, &inner, opjit_ir_upd(&f, acc, x, arg ? e2(&f, IR_IADD, j, c(&f, 5)) : 0));
-    if (arg)
-        value = e1(&f, IR_ELEM, IR_I64, value);
-    opjit_ir_append(&f, stage, &tail, opjit_ir_store(&f, out, value, (ir_ref[]){ c(&f, 1) }));
-    snprintf(what, sizeof(what), "%s of %u %s, late %u, %u lanes, vec %u, unroll %u, %s, level %u",
-             opjit_ir_kind_name(s->kind), s->n, opjit_ir_type_name(s->type), s->late, s->lanes, s->vec, s->unroll,
-             s->target, s->level);
-    harness_kernel k = harness_compile(&f, s->target, s->level);
-    for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
-        const harness_run run = {
-            .params = { test_random_below(r, s->n + 1) },
-            .end = 1,
-            .any_nan = s->kind != IR_KMIN && s->kind != IR_KMAX, /* which choose */
-            .at_end = true,
-            .what = what
-        };
-        harness_check(&f, &k, &run, r);
-    }
-    harness_unload(&k);
-    opjit_ir_free(&f);
-}
+/* --- short iterations --------------------------------------------------------------------------------------------- */
 
 /* Iterations of a few vectors: eight vectors per round at quick, for any number of vectors in a piece; at peak one
  * iteration per round. */
@@ -496,178 +397,6 @@ START_TEST(brief_runs)
 }
 END_TEST
 
-START_TEST(reductions)
-{
-    test_random r;
-    test_random_init(&r, 2, 0, (uint64_t)_i);
-    for (ir_kind kind = IR_SUM; kind < IR_KIND_COUNT; kind++) {
-        static const ir_type types[] = { IR_F32, IR_F64, IR_I32, IR_U8, IR_I64, IR_F16 };
-        static const uint32_t sizes[] = { 1, 31, 33, 70, 300, 4095, 4097, 9000 };
-        const bool wide = _i % 3 != 0 && kind != IR_DOT;
-        const reduction s = { .kind = kind,
-                              .type = types[test_random_below(&r, kind == IR_DOT ? 5 : 6)],
-                              .lanes = wide ? 32 : 1,
-                              .late = _i & 1,
-                              .vec = wide ? 1u << test_random_below(&r, 7) : 1,
-                              .unroll = 1u << test_random_below(&r, 4),
-                              .n = sizes[test_random_below(&r, 8)],
-                              .target = targets[test_random_below(&r, TARGETS)],
-                              .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2) };
-        check_reduction(&s, &r);
-    }
-}
-END_TEST
-
-/* --- running accumulators ----------------------------------------------------------------------------------------- */
-
-/* Rows of running sums, products, minimums or maximums: each element's value after its own step, or before it. */
-typedef struct running {
-    ir_kind kind;
-    ir_type type;
-    bounds bounds;
-    uint32_t lanes, unroll, trip;
-    uint64_t step;
-    bool exclusive, backward, in_place;
-    bool twice;  /* a second step of the same accumulator */
-    bool second; /* what is stored is the sum with another accumulator */
-} running;
-
-static ir_ref running_step(ir_func *f, ir_ref loop, ir_ref *tail, ir_ref acc, ir_ref value, bool exclusive)
-{
-    const ir_ref before = opjit_ir_let(f, opjit_ir_get(f, acc)), after = opjit_ir_let(f, opjit_ir_get(f, acc));
-    if (exclusive)
-        opjit_ir_append(f, loop, tail, before);
-    opjit_ir_append(f, loop, tail, opjit_ir_upd(f, acc, value, 0));
-    if (!exclusive)
-        opjit_ir_append(f, loop, tail, after);
-    return opjit_ir_get(f, exclusive ? before : after);
-}
-
-static void build_running(ir_func *f, const running *s)
-{
-    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "running", NULL) == OPJIT_OK);
-    f->phase = IR_SCHEDULED;
-    harness_tensor(f, IR_IN, s->type, ROWS, COLUMNS, 0, "in");
-    const uint32_t out = harness_tensor(f, IR_OUT, s->type, ROWS, COLUMNS, 1, "out");
-    f->tensors[out].alias = s->in_place ? 1 : 0;
-    opjit_ir_param_add(f, IR_INDEX, -100, 100, "k");
-    const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, ROWS), 1), p = ir_at(f, stage)->ref;
-    const ir_ref acc = opjit_ir_acc(f, s->type, s->kind, s->lanes), other = opjit_ir_acc(f, s->type, IR_KMAX, 0);
-    ir_ref top = 0, tail = 0, inner = 0, lo, hi;
-    loop_bounds(f, &(sample){ .bounds = s->bounds, .trip = s->trip, .lanes = 8 }, p, &lo, &hi);
-    const ir_ref loop = opjit_ir_for(f, lo, hi, s->step), j = ir_at(f, loop)->ref;
-    const ir_ref at[2] = { p, s->backward ? e2(f, IR_ISUB, c(f, COLUMNS - 1), j) : j };
-    const ir_ref own = opjit_ir_load(f, 1, at);
-    f->nodes[loop].unroll = (uint16_t)s->unroll;
-    opjit_ir_append(f, 0, &top, stage);
-    opjit_ir_append(f, stage, &tail, acc);
-    if (s->second)
-        opjit_ir_append(f, stage, &tail, other);
-    opjit_ir_append(f, stage, &tail, loop);
-    ir_ref value = running_step(f, loop, &inner, acc, own, s->exclusive);
-    if (s->second)
-        value = e2(f, IR_ADD, value, running_step(f, loop, &inner, other, own, !s->exclusive));
-    if (s->twice)
-        opjit_ir_append(f, loop, &inner, opjit_ir_upd(f, acc, e2(f, IR_SUB, own, opjit_ir_const(f, s->type, 3)), 0));
-    opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, value, at));
-    ck_assert(!f->failed);
-}
-
-/* Row lengths from zero to several rounds, with every remainder. */
-START_TEST(running_steps)
-{
-    static const ir_type types[] = { IR_F32, IR_F64, IR_F16, IR_I32, IR_I64, IR_U64, IR_U8 };
-    test_random r;
-    test_random_init(&r, 5, 0, (uint64_t)_i);
-    for (uint32_t i = 0; i < 4; i++) {
-        if (!test_takes((uint64_t)_i + 3 * i))
-            continue;
-        const char *const target = targets[i < 2 ? 2 : test_random_below(&r, TARGETS)];
-        const uint32_t level = test_random_chance(&r, 70) ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
-        const running s = { .kind = IR_SUM + (ir_kind)test_random_below(&r, 4),
-                            .type = types[test_random_below(&r, 7)],
-                            .bounds = (bounds)test_random_below(&r, BOUNDS),
-                            .lanes = (uint32_t)test_random_below(&r, 2),
-                            .unroll = 1u << test_random_below(&r, 5),
-                            .trip = (uint32_t)_i,
-                            .step = test_random_chance(&r, 80) ? 1 : 2,
-                            .exclusive = test_random_chance(&r, 50),
-                            .backward = test_random_chance(&r, 30),
-                            .in_place = test_random_chance(&r, 30),
-                            .twice = test_random_chance(&r, 20),
-                            .second = test_random_chance(&r, 20) };
-        ir_func f;
-        char what[200];
-        build_running(&f, &s);
-        snprintf(what, sizeof(what),
-                 "running %s of %u %s, bounds %d, step %u, lanes %u, unroll %u, %d%d%d%d%d, %s, level %u",
-                 opjit_ir_kind_name(s.kind), s.trip, opjit_ir_type_name(s.type), s.bounds, (unsigned)s.step, s.lanes,
-                 s.unroll, s.exclusive, s.backward, s.in_place, s.twice, s.second, target, level);
-        harness_kernel k = harness_compile(&f, target, level);
-        for (uint32_t n = 0; n < 3 && test_can_run(target, false); n++) {
-            const harness_run run = { .params = { (uint64_t)test_random_between(&r, -5, 60) },
-                                      .end = ROWS,
-                                      .any_nan = true,
-                                      .at_end = n & 1,
-                                      .what = what };
-            harness_check(&f, &k, &run, &r);
-        }
-        harness_unload(&k);
-        opjit_ir_free(&f);
-    }
-}
-END_TEST
-
-/* --- shared loads ------------------------------------------------------------------------------------------------- */
-
-/* One load is used by a loop and by the loop inside it, where it doesn't move: for each row its first element minus the
- * sum of it over `trip` iterations, inside `depth` enclosing loops. */
-static void build_shared(ir_func *f, uint32_t trip, uint32_t depth)
-{
-    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "shared_load", NULL) == OPJIT_OK);
-    f->phase = IR_SCHEDULED;
-    harness_tensor(f, IR_IN, IR_F32, ROWS, COLUMNS, 0, "in");
-    const uint32_t out =
-        harness_tensor(f, IR_OUT, IR_F32, ROWS, COLUMNS + 1, 1, "out"); /* can't be the input's memory */
-    const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, ROWS), 1), row = ir_at(f, stage)->ref;
-    ir_ref top = 0, around = stage, tail = 0, column = c(f, 0);
-    opjit_ir_append(f, 0, &top, stage);
-    if (depth > 0) {
-        const ir_ref loop = opjit_ir_for(f, c(f, 0), c(f, COLUMNS), 1);
-        opjit_ir_append(f, stage, &tail, loop);
-        column = ir_at(f, loop)->ref;
-        around = loop;
-        tail = 0;
-    }
-    ir_ref at[] = { row, column }, inner = 0;
-    const ir_ref own = opjit_ir_load(f, 1, at), acc = opjit_ir_acc(f, IR_F32, IR_SUM, 1);
-    const ir_ref loop = opjit_ir_for(f, c(f, 0), c(f, (int64_t)trip), 1);
-    opjit_ir_append(f, around, &tail, acc);
-    opjit_ir_append(f, around, &tail, loop);
-    opjit_ir_append(f, loop, &inner, opjit_ir_upd(f, acc, own, 0));
-    opjit_ir_append(f, around, &tail, opjit_ir_store(f, out, e2(f, IR_MUL, own, opjit_ir_get(f, acc)), at));
-    ck_assert(!f->failed);
-}
-
-START_TEST(shared_loads)
-{
-    static const uint32_t trips_inside[] = { 1, 3 };
-    test_random r;
-    ir_func f;
-    test_random_init(&r, 3, 0, (uint64_t)_i);
-    build_shared(&f, trips_inside[_i & 1], (uint32_t)_i >> 1);
-    for (uint32_t i = 0; i < TARGETS; i++)
-        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-            harness_kernel k = harness_compile(&f, targets[i], level);
-            const harness_run run = { .end = ROWS, .any_nan = true, .at_end = i & 1, .what = targets[i] };
-            if (test_can_run(targets[i], false))
-                harness_check(&f, &k, &run, &r);
-            harness_unload(&k);
-        }
-    opjit_ir_free(&f);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("cg.loops");
@@ -678,9 +407,6 @@ int main(void)
     tcase_add_loop_test(t, early, 0, 4);
     tcase_add_loop_test(t, short_iterations, 0, TARGETS);
     tcase_add_loop_test(t, brief_runs, 0, TARGETS);
-    tcase_add_loop_test(t, reductions, 0, 12);
-    tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
-    tcase_add_loop_test(t, shared_loads, 0, 4);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
