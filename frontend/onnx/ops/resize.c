@@ -3,38 +3,9 @@
  * is computed here, as onnx's reference does it, and is a table of the graph. */
 #include <math.h>
 
-#include "frontend/onnx/ops/ops.h"
+#include "frontend/onnx/ops/resize.h"
 
-#define TAPS_BY_GATHER 4u                /* more are a product with a matrix of weights */
 #define MOST_ENTRIES (UINT64_C(1) << 22) /* of a table, or of such a matrix */
-
-typedef enum place_rule {
-    HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC,
-    PYTORCH_HALF_PIXEL,
-    ALIGN_CORNERS,
-    ASYMMETRIC,
-    HALF_PIXEL_FOR_NEAREST,
-    CROP_AND_RESIZE
-} place_rule;
-typedef enum rounding {
-    PREFER_FLOOR,
-    PREFER_CEIL,
-    ROUND_FLOOR,
-    ROUND_CEIL,
-    ROUND_BY_SCALE /* up where the size shrinks, else down: before opset 11, as ONNX Runtime does it */
-} rounding;
-typedef enum resize_mode { NEAREST, LINEAR, CUBIC } resize_mode;
-
-typedef struct resize {
-    resize_mode mode;
-    place_rule rule;
-    rounding nearest;
-    bool antialias, exclude_outside;
-    double cubic, beyond; /* cubic_coeff_a, extrapolation_value */
-    double scales[ONNX_RANK], roi[2][ONNX_RANK];
-    uint64_t sizes[ONNX_RANK];
-} resize;
 
 /* --- one axis ----------------------------------------------------------------------------------------------------- */
 
@@ -73,8 +44,7 @@ static double rounded(rounding rule, double x)
                                  : ceil(x);
 }
 
-/* The cubic's weight at distance x. */
-static double cubic_at(double x, double a)
+double opjit_onnx_cubic(double x, double a)
 {
     x = fabs(x);
     return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
@@ -104,7 +74,7 @@ static void weigh(const resize *r, uint32_t axis, uint64_t in, uint64_t i, uint3
     for (uint32_t t = 0; t < taps && r->mode != NEAREST; t++) {
         const double distance = ((double)t - (taps / 2 - 1) - ratio) * scale;
         at[t] = (int64_t)whole + (x == whole ? -1 : 0) + t - (taps / 2 - 1);
-        weight[t] = r->mode == CUBIC ? cubic_at(distance, r->cubic) : fmax(0, 1 - fabs(distance));
+        weight[t] = r->mode == CUBIC ? opjit_onnx_cubic(distance, r->cubic) : fmax(0, 1 - fabs(distance));
         if (r->exclude_outside && (at[t] < 0 || at[t] > last))
             weight[t] = 0;
         sum += weight[t];
@@ -116,23 +86,13 @@ static void weigh(const resize *r, uint32_t axis, uint64_t in, uint64_t i, uint3
     }
 }
 
-/* The tables of one axis: taps rows of indices and weights, one number for each result; what is added where a result
- * lies outside of the region. */
-typedef struct table {
-    uint32_t taps;
-    uint64_t in, out;
-    uint32_t *at;   /* [taps][out] */
-    float *weights; /* [taps][out] */
-    float *offsets; /* [out]; NULL: none */
-} table;
-
 static opjit_status make_table(onnx_import *m, const onnx_call *c, const resize *r, uint32_t axis, uint64_t in,
-                               table *t)
+                               resize_table *t)
 {
     int64_t *at;
     double *weight;
-    *t = (table){ .taps = taps_of(r, axis), .in = in, .out = r->sizes[axis] };
-    if (t->out > MOST_ENTRIES / t->taps || (t->taps > TAPS_BY_GATHER && t->out > MOST_ENTRIES / in))
+    *t = (resize_table){ .taps = taps_of(r, axis), .in = in, .out = r->sizes[axis] };
+    if (t->out > MOST_ENTRIES / t->taps || (t->taps > RESIZE_TAPS && t->out > MOST_ENTRIES / in))
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "size %u becomes %llu with %u elements for each, which is too much",
                                  axis, (unsigned long long)t->out, t->taps);
     t->at = ARENA_ARRAY(m->arena, uint32_t, (size_t)t->taps * t->out);
@@ -168,7 +128,7 @@ static opjit_tensor numbers(onnx_import *m, const void *data, int32_t type, uint
 }
 
 /* Whether each element is repeated as often as every other one, in order. */
-static bool repeats(const table *t)
+static bool repeats(const resize_table *t)
 {
     if (t->taps != 1 || t->out % t->in != 0 || t->offsets != NULL)
         return false;
@@ -179,7 +139,7 @@ static bool repeats(const table *t)
 }
 
 /* A product with the matrix of all weights, {out, in}, for many taps. */
-static opjit_tensor by_product(onnx_import *m, const table *t, opjit_tensor x)
+static opjit_tensor by_product(onnx_import *m, const resize_table *t, opjit_tensor x)
 {
     opjit_tensor_type type;
     float *const matrix = ARENA_ARRAY(m->arena, float, (size_t)t->in * t->out);
@@ -198,32 +158,35 @@ static opjit_tensor by_product(onnx_import *m, const table *t, opjit_tensor x)
 }
 
 /* x of three dimensions, of which the middle one is resized; FLOAT32 unless each result takes one element. */
-static opjit_tensor resize_middle(onnx_import *m, const table *t, opjit_tensor x)
+static opjit_tensor resize_middle(onnx_import *m, const resize_table *t, opjit_tensor x)
 {
     opjit_graph *const g = m->graph;
     opjit_tensor_type type;
     (void)opjit_graph_get_type(g, x, &type);
     opjit_tensor y = { 0, 0 };
-    if (t->taps > TAPS_BY_GATHER)
+    if (t->taps > RESIZE_TAPS)
         y = by_product(m, t, x);
-    for (uint32_t k = 0; k < t->taps && t->taps <= TAPS_BY_GATHER; k++) {
+    for (uint32_t k = 0; k < t->taps && t->taps <= RESIZE_TAPS; k++) {
         onnx_value at = { .type = ONNX_UINT32, .rank = 3, .dims = { 1, 1, t->out }, .data = t->at + k * t->out };
-        opjit_tensor part = opjit_graph_gather(g, x, opjit_onnx_tensor(m, &at), 1, 1);
+        const bool follows = t->places[k].index != 0;
+        opjit_tensor part = opjit_graph_gather(g, x, follows ? t->places[k] : opjit_onnx_tensor(m, &at), 1, 1);
         if (t->taps > 1 || t->offsets != NULL)
-            part = opjit_graph_multiply(g, part, numbers(m, t->weights + k * t->out, ONNX_FLOAT, t->out));
+            part = opjit_graph_multiply(
+                g, part, follows ? t->shares[k] : numbers(m, t->weights + k * t->out, ONNX_FLOAT, t->out));
         y = k == 0 ? part : opjit_graph_add(g, y, part);
     }
     return t->offsets == NULL ? y : opjit_graph_add(g, y, numbers(m, t->offsets, ONNX_FLOAT, t->out));
 }
 
 /* x with the elements along some axes repeated, which tables[axis] say; other axes have none, and out 0. */
-static opjit_tensor repeat_all(onnx_import *m, const table *tables, opjit_tensor x, uint32_t rank, const uint64_t *dims)
+static opjit_tensor repeat_all(onnx_import *m, const resize_table *tables, opjit_tensor x, uint32_t rank,
+                               const uint64_t *dims)
 {
     uint64_t apart[ONNX_RANK + 1] = { 0 }, result[ONNX_RANK];
     uint32_t wide[ONNX_RANK + 1] = { 0 }, count = 0;
     bool joins = false; /* the dimension before is of axes that stay as they are */
     for (uint32_t d = 0; d < rank; d++) {
-        const table *const t = &tables[d];
+        const resize_table *const t = &tables[d];
         result[d] = t->out != 0 ? t->out : dims[d];
         if (t->out == 0 && joins) {
             apart[count - 1] *= dims[d];
@@ -350,7 +313,7 @@ opjit_status opjit_onnx_resize(onnx_import *m, onnx_call *c)
     TRY(read_sizes(m, c, x, &r));
     const int32_t type = r.mode == NEAREST && r.rule != CROP_AND_RESIZE ? x->type : ONNX_FLOAT;
     opjit_tensor y = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, type);
-    table tables[ONNX_RANK] = { 0 };
+    resize_table tables[ONNX_RANK] = { 0 };
     bool repeated = true;
     uint32_t count = 0;
     memcpy(dims, x->dims, sizeof dims);
@@ -373,6 +336,8 @@ opjit_status opjit_onnx_resize(onnx_import *m, onnx_call *c)
             if (i != d)
                 flat[i < d ? 0 : 2] *= dims[i];
         dims[d] = tables[d].out;
+        if (!repeated && m->is_sample)
+            opjit_onnx_resize_follow(m, &r, d, &tables[d]);
         if (!repeated)
             y = opjit_onnx_reshape(m, resize_middle(m, &tables[d], opjit_onnx_reshape(m, y, 3, flat)), x->rank, dims);
     }
