@@ -358,7 +358,9 @@ void opjit_ir_window_parts(window *w, block *list)
         own[0] = contract_plus(&w->c, own[0], contract_times(&w->c, digits[d], w->digits[d].divide));
     }
     memcpy(at, w->c.at, sizeof at);
-    const int64_t lines = (int64_t)f->tensors[w->parts].sizes[1] / w->pitch;
+    /* Of lines whose size varies those of the block; what tiles read behind these no result depends on. */
+    const int64_t positions = (int64_t)f->tensors[w->parts].sizes[1];
+    const int64_t lines = w->axis[1].varies ? w->block : positions / w->pitch;
     const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, lines), &of_y);
     own[1] = contract_times(&w->c, y, w->pitch);
     at[w->axis[0].dimension] = contract_plus(&w->c, w->first_position, y);
@@ -371,6 +373,10 @@ void opjit_ir_window_parts(window *w, block *list)
     opjit_ir_contract_store(
         &w->c, last, w->parts,
         ir_make3(f, IR_SELECT, IR_NONE, takes, opjit_ir_const(f, IR_U8, 1), opjit_ir_const(f, IR_U8, 0)), own);
+    if (lines * w->pitch == positions)
+        return;
+    own[1] = contract_loop_from(&w->c, list, opjit_ir_index(f, lines * w->pitch), opjit_ir_index(f, positions), &of_x);
+    opjit_ir_contract_store(&w->c, &of_x, w->parts, opjit_ir_const(f, IR_U8, 0), own);
 }
 
 /* Which steps of the tile take part; k: of the block, digits: its own. */

@@ -45,8 +45,9 @@ static void declare_scratch(window *w)
     if ((!w->bare || often) && !w->alone && !w->in_place)
         w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     if (w->values[WINDOW_CONDITION] != 0 && !w->parted) {
-        const int64_t lines = (w->totals + w->pitch - 1) / w->pitch;
-        w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, lines * w->pitch);
+        const int64_t lines = (w->totals + w->pitch - 1) / w->pitch, some = w->block * w->pitch + columns->tile;
+        const int64_t positions = w->axis[1].varies ? some : lines * w->pitch;
+        w->parts = scratch_of_bytes(w, w->digits[0].axis < 0 ? w->depth : k, positions);
         w->part = scratch_of_bytes(w, k, columns->tile);
     }
     if (w->by_rows) {
