@@ -19,35 +19,6 @@ static void series_of_imm(const generalizer *g, ir_ref r, int64_t *series)
         series[i] = (int64_t)ir_at(g->s->functions[i], r)->imm;
 }
 
-/* The integer that the constant's bits are; false: they are none. */
-static bool integer_of(ir_type type, uint64_t bits, int64_t *out)
-{
-    *out = (int64_t)opjit_ir_convert(type, IR_I64, bits);
-    return opjit_ir_element_of(type, *out) == bits;
-}
-
-/* The integers that an element's constant is in all samples, or that it is 1 divided by (*out_inverse). */
-static bool element_series(const generalizer *g, ir_ref r, int64_t *series, bool *out_inverse)
-{
-    const ir_type type = (ir_type)ir_at(g->base, r)->type;
-    const uint64_t one = opjit_ir_element_of(type, 1);
-    bool whole = true, inverse = ir_is_float(type);
-
-    for (uint32_t i = 0; i < g->s->count && whole; i++)
-        whole = integer_of(type, ir_at(g->s->functions[i], r)->imm, &series[i]);
-    for (uint32_t i = 0; i < g->s->count && !whole && inverse; i++) {
-        const uint64_t bits = ir_at(g->s->functions[i], r)->imm;
-        uint64_t by, again;
-        int64_t rounded = 0;
-        inverse = opjit_ir_scalar(IR_DIV, type, type, (const uint64_t[]){ one, bits }, &by) &&
-                  opjit_ir_scalar(IR_RINT, type, type, &by, &by) && integer_of(type, by, &rounded) &&
-                  opjit_ir_scalar(IR_DIV, type, type, (const uint64_t[]){ one, by }, &again) && again == bits;
-        series[i] = rounded;
-    }
-    *out_inverse = !whole;
-    return whole || inverse;
-}
-
 static bool same_tensor(const ir_tensor *a, const ir_tensor *b)
 {
     const bool data = (a->data == NULL) == (b->data == NULL);
@@ -121,7 +92,6 @@ static opjit_status add_node(generalizer *g, ir_ref r)
 {
     const ir_node *own = ir_at(g->base, r);
     int64_t series[IR_SAMPLES];
-    bool inverse;
 
     opjit_ir_number_at(g, r);
     for (uint32_t i = 1; i < g->s->count; i++)
@@ -145,7 +115,7 @@ static opjit_status add_node(generalizer *g, ir_ref r)
     }
     if (!opjit_ir_series_differs(g, series) || own->op == IR_STAGE) /* a grain: the first sample's */
         return OPJIT_OK;
-    if (own->op != IR_CONST || !element_series(g, r, series, &inverse))
+    if (own->op != IR_CONST || opjit_ir_element_series(g, r, series) == IR_UNKNOWN)
         return opjit_ir_refuse_number(g, opjit_ir_op_infos[own->op].name, series);
     opjit_ir_number_add(g, series, 1);
     return OPJIT_OK;
@@ -213,11 +183,9 @@ static opjit_status copy_constant(generalizer *g, ir_ref r, ir_ref *out)
 {
     const ir_type type = (ir_type)ir_at(g->base, r)->type;
     int64_t series[IR_SAMPLES];
-    bool inverse = false;
 
     series_of_imm(g, r, series);
-    if (type != IR_INDEX)
-        element_series(g, r, series, &inverse);
+    const ir_element_rule rule = type == IR_INDEX ? IR_WHOLE : opjit_ir_element_series(g, r, series);
     const number *n = opjit_ir_number_find(g, series);
     if (n == NULL || n->expr == 0)
         return opjit_ir_refuse_number(g, "a number", series);
@@ -225,8 +193,10 @@ static opjit_status copy_constant(generalizer *g, ir_ref r, ir_ref *out)
     if (type == IR_INDEX)
         return OPJIT_OK;
     *out = opjit_ir_expr(g->f, IR_ELEM, type, 1, out);
-    if (inverse)
+    if (rule == IR_INVERSE)
         *out = ir_expr2(g->f, IR_DIV, type, opjit_ir_const(g->f, type, opjit_ir_element_of(type, 1)), *out);
+    else if (rule == IR_HALF)
+        *out = ir_expr2(g->f, IR_DIV, type, *out, opjit_ir_const(g->f, type, opjit_ir_element_of(type, 2)));
     return OPJIT_OK;
 }
 

@@ -46,6 +46,12 @@ typedef struct generalizer {
     for (uint32_t sample_ = 0; sample_ < (g)->s->count; sample_++) \
     (series)[sample_] = (int64_t)(g)->s->functions[sample_]->tensors[t].field
 
+/* --- elements.c --------------------------------------------------------------------------------------------------- */
+/* How a constant among elements follows from an integer: it is that, half of that, or 1 divided by it. */
+typedef enum ir_element_rule { IR_WHOLE, IR_HALF, IR_INVERSE, IR_UNKNOWN } ir_element_rule;
+/* The integers that the constant r follows from in all samples, into series. */
+ir_element_rule opjit_ir_element_series(const generalizer *g, ir_ref r, int64_t *series);
+
 /* --- numbers.c ---------------------------------------------------------------------------------------------------- */
 bool opjit_ir_series_differs(const generalizer *g, const int64_t *series);
 /* Whose numbers are entered and looked for; 0: of no stage. */

@@ -299,11 +299,11 @@ static opjit_tensor tiled(onnx_import *m, const onnx_value *x, opjit_tensor t, c
     uint64_t apart[OPJIT_MAX_RANK], result[OPJIT_MAX_RANK];
     uint32_t wide[OPJIT_MAX_RANK], rank = 0, all = x->rank;
     for (uint32_t d = 0; d < x->rank; d++)
-        all += repeats[d] > 1 && x->dims[d] > 1;
+        all += repeats[d] > 1 && (x->dims[d] > 1 || m->is_sample);
     if (all > OPJIT_MAX_RANK)
         return opjit_graph_tile(m->graph, t, x->rank, repeats);
     for (uint32_t d = 0; d < x->rank; d++) {
-        const bool one = x->dims[d] == 1;
+        const bool one = x->dims[d] == 1 && !m->is_sample; /* other sizes are to have the same dimensions */
         if (repeats[d] > 1 && !one) {
             apart[rank] = 1;
             wide[rank++] = repeats[d];
@@ -312,7 +312,11 @@ static opjit_tensor tiled(onnx_import *m, const onnx_value *x, opjit_tensor t, c
         wide[rank++] = one ? repeats[d] : (uint32_t)x->dims[d];
         result[d] = x->dims[d] * repeats[d];
     }
-    return opjit_onnx_repeat(m, t, rank, apart, wide, x->rank, result);
+    if (!m->is_sample)
+        return opjit_onnx_repeat(m, t, rank, apart, wide, x->rank, result);
+    /* For some sizes the result might be a view, for others not. */
+    t = opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, rank, apart), rank, wide);
+    return opjit_onnx_reshape(m, opjit_graph_copy(m->graph, t), x->rank, result);
 }
 
 opjit_status opjit_onnx_tile(onnx_import *m, onnx_call *c)
