@@ -158,7 +158,7 @@ typedef struct fe_dynamic {
     opjit_describe_fn describe; /* or build: the other one is NULL */
     opjit_build_fn build;
     void *user;
-    bool binds; /* there are constants that are bound, not folded */
+    bool binds; /* the last description is for the largest sizes: it has all inputs, and constants that are bound */
 } fe_dynamic;
 opjit_context *opjit_fe_artifact_context(const opjit_artifact *artifact); /* aot/artifact.c */
 /* The subject's half of the key; refuses wrong dimensions. */
@@ -320,7 +320,7 @@ void opjit_fe_sizes_free(fe_sizes *s);
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error);
 opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *out, opjit_error *error);
 /* dynamic_alike.c: gives a reading the whole's constants.  UNSUPPORTED: it is of another graph. */
-opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, opjit_error *error);
+opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool has_zero, opjit_error *error);
 /* dynamic_stages.c: the loops of what was lowered, in a fresh *out; the last passes, after which general->extents are
  * those of the stages that there are then.  UNSUPPORTED: a stage's iterations are in no known form. */
 struct ir_general;

@@ -9,7 +9,7 @@
 
 #include "ir/general/general.h"
 
-enum { NAME_MOST = 63 };
+enum { NAME_MOST = 63, ZEROS_MOST = 2 };
 
 static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
 {
@@ -93,6 +93,14 @@ static opjit_status note(sampler *s, const int64_t *values, const fe_graph *grap
     return OPJIT_OK;
 }
 
+static bool has_zero(const int64_t *values, uint32_t count)
+{
+    uint32_t d = 0;
+    while (d < count && values[d] != 0)
+        d++;
+    return d < count;
+}
+
 /* Nodes are told by their numbers, which another number of them has moved. */
 static void forget_origins(ir_func *f)
 {
@@ -103,7 +111,7 @@ static void forget_origins(ir_func *f)
 static opjit_status lower_sample(sampler *s, const int64_t *values, fe_graph *graph, ir_func *out_value, ir_func *out,
                                  opjit_error *error)
 {
-    TRY(opjit_fe_sample_read(s->graph, graph, error));
+    TRY(opjit_fe_sample_read(s->graph, graph, has_zero(values, s->dynamic->dim_count), error));
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
     if (graph->node_count != s->graph->node_count)
         forget_origins(out_value);
@@ -149,6 +157,16 @@ static opjit_status refuse_binding(const fe_graph *graph, uint32_t form, opjit_e
                            buffer->name);
 }
 
+/* An input without elements, which the graph for this size does not read, is as long as any. */
+static bool is_no_input(const sampler *s, const sampled *own, uint32_t form, const opjit_size_form *forms)
+{
+    const uint32_t first = form - form % OPJIT_BUFFER_FORMS;
+    int64_t bytes;
+
+    return form / OPJIT_BUFFER_FORMS < s->graph->input_count && own->numbers[first] == 0 &&
+           opjit_ir_form_value(&forms[first], s->dynamic->dim_count, own->dims, &bytes) && bytes == 0;
+}
+
 /* By the first samples; for the others they have to be right. */
 static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
 {
@@ -156,15 +174,18 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
     int64_t series[IR_SAMPLES], value;
 
     for (const sampled *own = s->first; own != NULL && samples.count < IR_SAMPLES; own = own->next)
-        memcpy(samples.values[samples.count++], own->dims, sizeof own->dims);
+        if (!has_zero(own->dims, samples.dim_count))
+            memcpy(samples.values[samples.count++], own->dims, sizeof own->dims);
     for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
         const sampled *own = s->first;
-        for (uint32_t i = 0; i < samples.count; i++, own = own->next)
-            series[i] = own->numbers[k];
+        for (uint32_t i = 0; i < samples.count; own = own->next)
+            if (!has_zero(own->dims, samples.dim_count))
+                series[i++] = own->numbers[k];
         if (!opjit_ir_form_fit(&samples, series, &out[k]))
             return refuse_binding(s->graph, k, error);
-        for (; own != NULL; own = own->next)
-            if (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k])
+        for (own = s->first; own != NULL; own = own->next)
+            if (!is_no_input(s, own, k, out) &&
+                (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k]))
                 return refuse_binding(s->graph, k, error);
     }
     return OPJIT_OK;
@@ -302,14 +323,15 @@ static opjit_status check_dim(const opjit_dim *dim, uint32_t index, opjit_error 
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!argument}{dims[%u].name}: {%zu} characters, must be 1 to %u", index, length,
                                NAME_MOST);
-    if (dim->lo < 1 || dim->hi > INT32_MAX || dim->lo > dim->hi)
+    if (dim->hi < 1 || dim->hi > INT32_MAX || dim->lo > dim->hi)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 1 to %d in order", index,
+                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 0 to %d in order", index,
                                dim->name, (unsigned long long)dim->lo, (unsigned long long)dim->hi, INT32_MAX);
-    if (dim->typical < dim->lo || dim->typical > dim->hi)
+    const uint64_t least = dim->lo == 0 ? 1 : dim->lo;
+    if (dim->typical < least || dim->typical > dim->hi)
         return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT, "{!argument}{dims[%u].typical} (%s): {%llu}, must be %llu to %llu", index,
-            dim->name, (unsigned long long)dim->typical, (unsigned long long)dim->lo, (unsigned long long)dim->hi);
+            dim->name, (unsigned long long)dim->typical, (unsigned long long)least, (unsigned long long)dim->hi);
     return OPJIT_OK;
 }
 
@@ -383,12 +405,15 @@ static opjit_status put_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *err
         typical[d] = (int64_t)dynamic->dims[d].lo;
         TRY(put_graph(dynamic, typical, key, error));
         typical[d] = (int64_t)dynamic->dims[d].typical;
+        dynamic->binds = dynamic->binds || dynamic->dims[d].lo == 0;
     }
     return key->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
 static opjit_status check_dims(const opjit_dim *dims, uint32_t dim_count, opjit_error *error)
 {
+    uint32_t zeros = 0;
+
     if (dims == NULL)
         return opjit_rt_refuse_null(error, "dims");
     if (dim_count < 1 || dim_count > OPJIT_MAX_DIMS)
@@ -396,6 +421,11 @@ static opjit_status check_dims(const opjit_dim *dims, uint32_t dim_count, opjit_
                                dim_count, OPJIT_MAX_DIMS);
     for (uint32_t d = 0; d < dim_count; d++) {
         TRY(check_dim(&dims[d], d, error));
+        if (dims[d].lo == 0 && ++zeros > ZEROS_MOST)
+            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{dims[%u]} (%s): more than %u dimensions begin with {0}, each of which doubles the "
+                                   "kernel's functions",
+                                   d, dims[d].name, ZEROS_MOST);
         for (uint32_t i = 0; i < d; i++)
             if (strcmp(dims[i].name, dims[d].name) == 0)
                 return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,

@@ -68,10 +68,15 @@ static bool match_bound(const fe_graph *whole, const fe_graph *sample, bool forw
     return true;
 }
 
-static void renumber(fe_source *source, const uint32_t *map)
+static void renumber(fe_graph *graph, fe_source_kind kind, const uint32_t *map)
 {
-    if (source->kind == FE_CONSTANT)
-        source->index = map[source->index];
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        for (uint32_t i = 0; i < graph->nodes[n].op->input_count; i++)
+            if (graph->nodes[n].sources[i].kind == kind)
+                graph->nodes[n].sources[i].index = map[graph->nodes[n].sources[i].index];
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        if (graph->results[i].kind == kind)
+            graph->results[i].index = map[graph->results[i].index];
 }
 
 /* The sample reads the whole's constants.  Of those that it lacks there has to be no doubt. */
@@ -87,20 +92,52 @@ static opjit_status match_constants(const fe_graph *whole, fe_graph *sample, opj
     if (!match_bound(whole, sample, true, map) || !match_bound(whole, sample, false, map + count) ||
         memcmp(map, map + count, count * sizeof *map) != 0)
         return refuse_other("constants", NULL, error);
-    for (uint32_t n = 0; n < sample->node_count; n++)
-        for (uint32_t i = 0; i < sample->nodes[n].op->input_count; i++)
-            renumber(&sample->nodes[n].sources[i], map);
-    for (uint32_t i = 0; i < sample->output_count; i++)
-        renumber(&sample->results[i], map);
+    renumber(sample, FE_CONSTANT, map);
     sample->constants = whole->constants;
     sample->constant_count = whole->constant_count;
     return OPJIT_OK;
 }
 
-opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, opjit_error *error)
+/* An input that has no elements for a size of 0, and that nothing reads then. */
+static fe_buffer empty_of(const fe_buffer *input)
+{
+    fe_buffer own = *input;
+    for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
+        own.tensor.sizes[d] = 1;
+    memset(own.tensor.strides, 0, sizeof own.tensor.strides);
+    own.tensor.elements = 1;
+    own.tensor.span = 0;
+    return own;
+}
+
+/* Gives the sample the whole's inputs, of which it reads some. */
+static opjit_status put_inputs(const fe_graph *whole, fe_graph *sample, opjit_error *error)
+{
+    fe_buffer *const inputs = ARENA_ARRAY(&sample->arena, fe_buffer, whole->input_count);
+    uint32_t *const map = ARENA_ARRAY(&sample->arena, uint32_t, sample->input_count + 1u), at = 0;
+
+    if (inputs == NULL || map == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < whole->input_count; i++) {
+        const bool is_read = at < sample->input_count && sample->inputs[at].given == whole->inputs[i].given;
+        inputs[i] = is_read ? sample->inputs[at] : empty_of(&whole->inputs[i]);
+        if (is_read)
+            map[at++] = i;
+    }
+    if (at < sample->input_count)
+        return refuse_other("inputs or outputs", &sample->inputs[at], error);
+    renumber(sample, FE_INPUT, map);
+    sample->inputs = inputs;
+    sample->input_count = whole->input_count;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool has_zero, opjit_error *error)
 {
     if (sample->parts != NULL)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{graph}: {!dims}custom operators have no dynamic sizes");
+    if (has_zero)
+        TRY(put_inputs(whole, sample, error));
     if (whole->input_count != sample->input_count || whole->output_count != sample->output_count)
         return refuse_other("inputs or outputs", NULL, error);
     for (uint32_t i = 0; i < whole->input_count; i++)

@@ -60,6 +60,12 @@ static opjit_status read_sample(void *user, const uint64_t *sizes, opjit_graph *
     return OPJIT_OK;
 }
 
+static void number_as(onnx_model_port *ports, const onnx_model_port *others, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        ports[i].binding = others[i].binding;
+}
+
 opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims, uint32_t dim_count,
                                          const opjit_compile_options *options, opjit_kernel **out_kernel,
                                          opjit_error *error)
@@ -78,6 +84,11 @@ opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *di
     TRY(opjit_onnx_borrowing(options, &own, error));
     const opjit_status status =
         opjit_graph_compile_dynamic(model->context, dims, dim_count, read_sample, &r, &own, out_kernel, error);
+    for (uint32_t i = 0; i < dim_count && status == OPJIT_OK; i++)
+        if (dims[i].lo == 0) { /* the last reading is for the largest sizes, for which no input is empty */
+            number_as(model->inputs, r.sample->inputs, model->input_count);
+            number_as(model->outputs, r.sample->outputs, model->output_count);
+        }
     if (r.sample != NULL) { /* its weights are the kernel's */
         r.sample->samples = model->samples;
         model->samples = r.sample;

@@ -76,6 +76,15 @@ const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_erro
     return name;
 }
 
+/* An input without elements, which the graph has for other sizes: so that these have the same inputs. */
+static void add_unread(opjit_model *model, onnx_model_port *in, DML_TENSOR_DATA_TYPE dtype, uint32_t *sizes)
+{
+    for (uint32_t d = 0; d < in->rank; d++)
+        sizes[d] = sizes[d] == 0 ? 1 : sizes[d];
+    (void)opjit_graph_input(model->graph, in->name, dtype, in->rank, sizes);
+    in->binding = 0; /* found when the graph is whole */
+}
+
 opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
                                   const onnx_sizes *sample)
 {
@@ -126,6 +135,8 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
         v.data = given->value;
     } else if (opjit_onnx_elements_of(&v) == 0) {
         v.data = ""; /* all of none */
+        if (m->is_sample)
+            add_unread(model, in, dtype, sizes);
     } else {
         v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
         in->binding = 0; /* found when the graph is whole */

@@ -21,6 +21,10 @@
  * such as sums of more than 4,096 values, the kernel has a function for each of up to eight ranges.  Where that can't
  * be, the graph is refused, and its sizes are compiled one by one.
  *
+ * A least size may be 0, as of the past of a decoder's first step.  For that size the graph is described without what
+ * has no elements: an input keeps its place and is described with any size, but nothing reads it, and a call's binding
+ * for it may have 0 bytes, and no data; all outputs have elements.  The kernel has functions of its own for it.
+ *
  * A graph is described by a function of yours, as a DML_GRAPH_DESC (opjit_compile_dynamic) or with the builder
  * (opjit_graph_compile_dynamic), or by descriptors in which OPJIT_DIM(k) stands for a size
  * (opjit_compile_dynamic_desc).
@@ -41,8 +45,9 @@ extern "C" {
 /* A dynamic dimension: elements along one dimension of one or more tensors.  Frozen; since 0.1. */
 typedef struct opjit_dim {
     const char *name; /* for messages and opjit_kernel_dim_name: 1 to 63 characters; copied */
-    uint64_t lo, hi;  /* least and largest size, both included; 1 to 2^31 - 1.  Workspaces are of the largest */
-    uint64_t typical; /* the size for which the loops are cut; lo to hi */
+    uint64_t lo, hi;  /* least and largest size, both included; 1 to 2^31 - 1, the least one of two dimensions of a
+                         kernel at most 0, too.  Workspaces are of the largest */
+    uint64_t typical; /* the size for which the loops are cut; lo to hi, but not 0 */
 } opjit_dim;
 
 /* Describes the graph for these sizes, one for each dimension, in *out_desc, which stays as it is until the next call

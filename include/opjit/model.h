@@ -147,7 +147,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_dim(const opjit_model *mo
 /* Compiles the model into one kernel for all sizes within the bounds of these dimensions, which its inputs call by
  * these names, or whose sizes read them, whatever sizes it was opened with (opjit/dynamic.h); all else is as it was
  * opened.  The model is read anew for some sizes; the last reading stays until it is closed, for weights are read
- * there.  Bindings are in the order of opjit_model_compile's.
+ * there.  Bindings are in the order of opjit_model_compile's; where a least size is 0, they are those of the largest
+ * sizes from then on, whatever inputs had no elements in what it was opened with.
  * Errors: as of opjit_model_open and opjit_graph_compile_dynamic. [one thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_compile_dynamic(opjit_model *model, const opjit_dim *dims,
                                                                    uint32_t dim_count,

@@ -30,10 +30,13 @@ static int64_t size_of(const ir_dim *dim, int64_t typical, uint32_t index, uint3
 
     const int64_t least = 7 + 2 * (int64_t)index;
     const bool outside = size > dim->hi || size < dim->lo;
+    static const uint8_t small[] = { 7, 11, 13, 5, 3 };
     bool inside = dim->from == IR_SAMPLES_INSIDE;
 
     if (dim->lo == dim->hi)
         return dim->lo;
+    if (dim->from == IR_SAMPLES_SMALL)
+        return small[index % (sizeof small / sizeof *small)];
     if (dim->from == IR_SAMPLES_AROUND && index == CANDIDATES - 1 && dim->hi > least) {
         size = dim->hi; /* of sizes above all samples less is known */
         inside = true;
@@ -97,6 +100,23 @@ static bool is_new(const finder *x, uint32_t index)
     return true;
 }
 
+/* In place of values that a candidate before has: a smaller prime of a dimension, which a narrow range has few of. */
+static bool make_new(finder *x, uint32_t index)
+{
+    int64_t *const values = x->candidates[index].values;
+
+    for (uint32_t d = 0; d < x->dim_count && x->lines->count == 0; d++) {
+        const int64_t size = values[d];
+        for (int64_t n = size - 1; n > 1 && x->dims[d].lo < x->dims[d].hi; n--) {
+            values[d] = n;
+            if (opjit_ir_is_prime(n) && is_new(x, index))
+                return true;
+        }
+        values[d] = size;
+    }
+    return false;
+}
+
 /* Fills in the candidates.  Where none can be made, the last one's failure is the caller's. */
 static opjit_status make_candidates(finder *x, opjit_error *error)
 {
@@ -112,7 +132,7 @@ static opjit_status make_candidates(finder *x, opjit_error *error)
                 opjit_ir_lines_choose(x, d, IR_ANY_PARITY, c->values);
         const uint64_t score = opjit_ir_lines_score(x->lines, x->dim_count, c->values);
         x->most_score = score > x->most_score ? score : x->most_score;
-        if (!is_new(x, i))
+        if (!is_new(x, i) && !make_new(x, i))
             continue;
         status = opjit_ir_candidate_make(x, c, error);
         if (is_over(status))

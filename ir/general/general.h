@@ -19,12 +19,13 @@
 #define IR_SAMPLES 12u /* functions that are compared */
 
 /* Around the typical size: below the upper end, if there is room; wherever they are, for a range that is a part of a
- * wider one, whose sizes beyond it may well have the same loops; or inside. */
-typedef enum ir_sampling { IR_SAMPLES_BELOW, IR_SAMPLES_AROUND, IR_SAMPLES_INSIDE } ir_sampling;
+ * wider one, whose sizes beyond it may well have the same loops; or inside; or a few small ones, each several times,
+ * for a batch of a few beside a dimension that is wider. */
+typedef enum ir_sampling { IR_SAMPLES_BELOW, IR_SAMPLES_AROUND, IR_SAMPLES_INSIDE, IR_SAMPLES_SMALL } ir_sampling;
 
 typedef struct ir_dim {
     const char *name; /* for messages and texts */
-    int64_t lo, hi;   /* both ends included; lo is 1 or more */
+    int64_t lo, hi;   /* both ends included; lo is 0 or more */
     ir_sampling from; /* which sizes samples have */
 } ir_dim;
 

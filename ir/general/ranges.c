@@ -9,8 +9,9 @@
 enum {
     TRIES = 2 * IR_RANGES - 1, /* each is a range that is cut, or one that is done */
     GUESSES = 3,               /* cuts in the middle, where nothing says where */
-    KINDS = 3,                 /* of samples */
-    NARROW = 64                /* sizes of a dimension that has too few primes for samples */
+    KINDS = 4,                 /* of samples */
+    NARROW = 64,               /* sizes of a dimension that has too few primes for samples */
+    SMALL = 16                 /* and of one of which a few small ones are tried at last */
 };
 
 typedef struct searcher {
@@ -126,8 +127,11 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
 
     for (uint32_t d = 0; d < s->dim_count; d++) {
         const bool inside = range->lo[d] <= s->typical[d] && s->typical[d] <= range->hi[d];
-        const bool around = from == IR_SAMPLES_INSIDE && is_narrow(s, range, d);
-        dims[d] = (ir_dim){ s->dims[d].name, range->lo[d], range->hi[d], around ? IR_SAMPLES_AROUND : from };
+        const bool narrow = is_narrow(s, range, d), is_small = narrow && range->hi[d] < SMALL;
+        const ir_sampling own_from = from == IR_SAMPLES_INSIDE && narrow    ? IR_SAMPLES_AROUND
+                                     : from == IR_SAMPLES_SMALL && !is_small ? IR_SAMPLES_BELOW
+                                                                             : from;
+        dims[d] = (ir_dim){ s->dims[d].name, range->lo[d], range->hi[d], own_from };
         typical[d] = inside ? s->typical[d] : mean(range->lo[d], range->hi[d]);
         for (uint32_t i = 0; i < larger; i++)
             typical[d] = mean(typical[d], range->hi[d]);
@@ -141,20 +145,35 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
     return status;
 }
 
+/* Whether it lacks sizes that the dimensions have, beside 0. */
+static bool is_part_of(const searcher *s, const ir_range *range)
+{
+    bool is_part = false;
+
+    for (uint32_t d = 0; d < s->dim_count; d++)
+        is_part = is_part || (range->hi[d] != 0 && (range->lo[d] > (s->dims[d].lo == 0 ? 1 : s->dims[d].lo) ||
+                                                    range->hi[d] != s->dims[d].hi));
+    return is_part;
+}
+
 /* Where sizes around the typical ones have loops of many kinds, as small ones have, others may do for all. */
 static opjit_status find_one(searcher *s, ir_range *range, ir_cut *out_cut, opjit_error *error)
 {
     static const struct {
         ir_sampling from;
         uint32_t larger;
-    } whole[] = { { IR_SAMPLES_BELOW, 0 }, { IR_SAMPLES_BELOW, 1 }, { IR_SAMPLES_BELOW, 2 } },
-      part[] = { { IR_SAMPLES_AROUND, 0 }, { IR_SAMPLES_INSIDE, 0 }, { IR_SAMPLES_AROUND, 1 } };
-    bool is_part = false;
+    } whole[KINDS] = { { IR_SAMPLES_BELOW, 0 }, { IR_SAMPLES_BELOW, 1 }, { IR_SAMPLES_BELOW, 2 },
+                       { IR_SAMPLES_SMALL, 0 } },
+      part[KINDS] = { { IR_SAMPLES_AROUND, 0 }, { IR_SAMPLES_INSIDE, 0 }, { IR_SAMPLES_AROUND, 1 },
+                      { IR_SAMPLES_SMALL, 0 } };
+    uint32_t kinds = KINDS - 1;
+    const bool is_part = is_part_of(s, range);
     opjit_status status = OPJIT_UNSUPPORTED;
 
     for (uint32_t d = 0; d < s->dim_count; d++)
-        is_part = is_part || range->lo[d] != s->dims[d].lo || range->hi[d] != s->dims[d].hi;
-    for (uint32_t i = 0; i < KINDS && status == OPJIT_UNSUPPORTED && !out_cut->by_proof; i++)
+        if (is_narrow(s, range, d) && range->hi[d] < SMALL && range->lo[d] < range->hi[d])
+            kinds = KINDS;
+    for (uint32_t i = 0; i < kinds && status == OPJIT_UNSUPPORTED && !out_cut->by_proof; i++)
         status = find_by(s, range, is_part ? part[i].from : whole[i].from, is_part ? part[i].larger : whole[i].larger,
                          out_cut, i == 0 ? error : NULL);
     return status;
@@ -188,6 +207,23 @@ static opjit_status search(searcher *s, opjit_error *error)
     return OPJIT_OK;
 }
 
+/* All sizes.  Of a size of 0 there are no tensors, where others have some: it has functions of its own. */
+static void open_all(searcher *s)
+{
+    s->open_count = 1;
+    for (uint32_t d = 0; d < s->dim_count; d++) {
+        s->open[0].lo[d] = s->dims[d].lo;
+        s->open[0].hi[d] = s->dims[d].hi;
+    }
+    for (uint32_t d = 0; d < s->dim_count; d++)
+        for (uint32_t i = 0, count = s->open_count; i < count && s->dims[d].lo == 0 && 2 * count <= IR_RANGES; i++) {
+            ir_range *const rest = &s->open[s->open_count++];
+            *rest = s->open[i];
+            s->open[i].hi[d] = 0;
+            rest->lo[d] = 1;
+        }
+}
+
 /* The range of the typical sizes becomes the last one. */
 static void put_typical_last(searcher *s)
 {
@@ -212,13 +248,9 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
                    .make = make,
                    .user = user,
                    .lines = &lines,
-                   .done = out,
-                   .open_count = 1 };
+                   .done = out };
 
-    for (uint32_t d = 0; d < dim_count; d++) {
-        s.open[0].lo[d] = dims[d].lo;
-        s.open[0].hi[d] = dims[d].hi;
-    }
+    open_all(&s);
     opjit_status status = opjit_ir_lines_find(&all, &lines);
     status = status == OPJIT_OK ? search(&s, error) : opjit_ir_find_over(status, error);
     for (uint32_t i = 0; i < s.done_count && status != OPJIT_OK; i++)

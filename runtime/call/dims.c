@@ -29,7 +29,7 @@ opjit_status opjit_rt_check_dims(const program *p, const uint64_t *dims, opjit_e
     const uint32_t count = rt_meta_dims(p->meta);
 
     for (uint32_t i = 0; i < count; i++)
-        if (dims[i] < (uint64_t)infos[i].lo || dims[i] > (uint64_t)infos[i].hi) /* both are at least 1 */
+        if (dims[i] < (uint64_t)infos[i].lo || dims[i] > (uint64_t)infos[i].hi) /* neither is below 0 */
             return refuse_dim(p, i, dims[i], error);
     return OPJIT_OK;
 }

@@ -42,8 +42,8 @@ static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error
         if (params[i].dtype != DML_TENSOR_DATA_TYPE_INT64)
             return CORRUPT("{param_info[%u].dtype}: {%u}, must be %u (INT64) of a dimension", i, params[i].dtype,
                            (unsigned)DML_TENSOR_DATA_TYPE_INT64);
-        if (params[i].lo < 1)
-            return CORRUPT("{param_info[%u].lo}: {%lld}, must be at least 1 of a dimension", i,
+        if (params[i].lo < 0)
+            return CORRUPT("{param_info[%u].lo}: {%lld}, must be at least 0 of a dimension", i,
                            (long long)params[i].lo);
     }
     return OPJIT_OK;

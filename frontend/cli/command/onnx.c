@@ -51,7 +51,7 @@ static opjit_status read_range(cli_onnx *m, const char *name, uint64_t lo, const
     uint64_t hi, typical;
     text += 2;
     TRY(read_size(m, "--dim", &text, &hi));
-    typical = (lo + hi) / 2;
+    typical = lo + hi < 2 ? 1 : (lo + hi) / 2;
     if (*text == ':') {
         text++;
         TRY(read_size(m, "--dim", &text, &typical));
@@ -347,7 +347,8 @@ uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port)
 /* Memory for a binding, zeroed. */
 static opjit_status allocate(cli_onnx *m, const opjit_model_port *port)
 {
-    const uint64_t bytes = (opjit_cli_onnx_bytes(port) + 3) / 4 * 4; /* as DirectML counts them */
+    const uint64_t elements = opjit_cli_onnx_bytes(port);
+    const uint64_t bytes = elements == 0 ? 4 : (elements + 3) / 4 * 4; /* as DirectML counts them */
     void *const memory = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)bytes, 64);
     if (memory == NULL)
         return opjit_rt_no_memory(&m->error);
@@ -379,7 +380,7 @@ static opjit_status bind_input(cli_onnx *m, const opjit_model_port *port, bool f
     return OPJIT_OK;
 }
 
-opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
+static opjit_status bind(cli_onnx *m, bool fill)
 {
     const uint32_t inputs = opjit_model_input_count(m->model), outputs = opjit_model_output_count(m->model);
     const uint32_t carried = opjit_model_carried_count(m->model);
@@ -401,6 +402,14 @@ opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
         TRY(i < inputs ? bind_input(m, &port, fill) : allocate(m, &port));
     }
     return OPJIT_OK;
+}
+
+opjit_status opjit_cli_onnx_prepare(const cli_options *o, cli_onnx *m, bool fill)
+{
+    if (m->range_count == 0) /* a file that is missing is found before it takes long */
+        TRY(bind(m, fill));
+    TRY(opjit_cli_onnx_compile(o, m));
+    return m->range_count == 0 ? OPJIT_OK : bind(m, fill); /* which has inputs that have no elements for this size */
 }
 
 void opjit_cli_onnx_close(cli_onnx *m)

@@ -46,8 +46,9 @@ opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, o
                                  cli_onnx *out);
 /* Compiles it. */
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
-/* Memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or (fill) small numbers. */
-opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill);
+/* Compiles it, and makes memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or
+ * (fill) small numbers. */
+opjit_status opjit_cli_onnx_prepare(const cli_options *options, cli_onnx *m, bool fill);
 /* What a call brings: bindings and dimensions. */
 opjit_call opjit_cli_onnx_call(const cli_onnx *m);
 /* A line for each dynamic dimension; nothing where there is none. */

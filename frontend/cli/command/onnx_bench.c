@@ -191,11 +191,9 @@ int opjit_cli_bench_onnx(const cli_options *o)
     without_disk.no_cache = o->no_cache || !o->cache_named;
     opjit_status status = opjit_cli_onnx_open(&without_disk, o->arguments[0], NULL, true, &m);
     if (status == OPJIT_OK)
-        status = opjit_cli_onnx_bind(&m, true);
+        status = opjit_cli_onnx_prepare(&without_disk, &m, true);
     if (status == OPJIT_OK && m.is_empty)
         status = opjit_rt_error_set(&m.error, OPJIT_UNSUPPORTED, "no output has elements: there is nothing to measure");
-    if (status == OPJIT_OK)
-        status = opjit_cli_onnx_compile(&without_disk, &m);
     if (status == OPJIT_OK)
         status = opjit_cli_pool(o, &pool, &m.error);
     if (status == OPJIT_OK)

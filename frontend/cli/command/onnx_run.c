@@ -115,9 +115,7 @@ int opjit_cli_run_onnx(const cli_options *o)
     cli_onnx m;
     opjit_status status = opjit_cli_onnx_open(o, o->arguments[0], NULL, true, &m);
     if (status == OPJIT_OK)
-        status = opjit_cli_onnx_bind(&m, false);
-    if (status == OPJIT_OK)
-        status = opjit_cli_onnx_compile(o, &m);
+        status = opjit_cli_onnx_prepare(o, &m, false);
     if (status == OPJIT_OK)
         status = call_model(o, &m);
     if (status == OPJIT_OK)

@@ -40,11 +40,20 @@ static void forget_graph(builder *b)
     b->graph = NULL;
 }
 
+/* Arrays without elements are not as long as they say. */
+static bool has_zero(const uint64_t *dims, uint32_t count)
+{
+    uint32_t d = 0;
+    while (d < count && dims[d] != 0)
+        d++;
+    return d < count;
+}
+
 static int note_shapes(builder *b, const uint64_t *dims)
 {
     const uint32_t ports = host_graph_ports(b->graph);
     sample *const s = &b->samples[b->count];
-    if (b->count == SAMPLES)
+    if (b->count == SAMPLES || has_zero(dims, b->dim_count))
         return 0;
     if (b->count != 0 && ports != b->ports)
         return PyErr_SetString(PyExc_ValueError, "for other sizes the graph has other inputs or outputs"), -1;
@@ -245,7 +254,8 @@ static void sample_more(builder *b)
         uint64_t dims[OPJIT_MAX_DIMS];
         for (uint32_t d = 0; d < b->dim_count; d++) {
             draw = draw * 1664525u + 1013904223u;
-            dims[d] = b->dims[d].lo + (draw >> 8) % (b->dims[d].hi - b->dims[d].lo + 1);
+            const uint64_t lo = b->dims[d].lo == 0 ? 1 : b->dims[d].lo;
+            dims[d] = lo + (draw >> 8) % (b->dims[d].hi - lo + 1);
         }
         if (call_function(b, dims) != 0)
             PyErr_Clear(); /* sizes that the graph can't have */

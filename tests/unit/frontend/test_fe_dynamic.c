@@ -511,6 +511,77 @@ START_TEST(dimensions_with_the_same_bounds)
 }
 END_TEST
 
+/* Rows of a past, of which there may be none, and behind them two more; sums of all. */
+static void behind_the_past(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor past = INPUT("past", n == 0 ? 1 : n, 40), rows = INPUT("rows", 2, 40);
+    const opjit_tensor all = n == 0 ? rows : opjit_graph_join(g, (opjit_tensor[]){ past, rows }, 2, 0);
+    opjit_graph_output(g, "sums", opjit_graph_reduce_mean(g, all, 1));
+    opjit_graph_output(g, "all", opjit_graph_gelu(g, all));
+}
+
+/* A call with a size of 0 brings an input without elements. */
+START_TEST(sizes_from_0)
+{
+    static const subject s = { "behind the past", behind_the_past, 1, 300, 64 };
+    const opjit_dim dim = { "n", 0, s.hi, s.typical };
+    float rows[2][40], sums[2], all[2][40];
+    const opjit_binding bindings[] = { { NULL, 0 }, { rows, sizeof rows }, { sums, sizeof sums }, { all, sizeof all } };
+    const uint64_t none = 0;
+    opjit_call call = OPJIT_CALL_INIT;
+    uint64_t own[8], bytes;
+
+    call.bindings = bindings;
+    call.binding_count = 4;
+    call.dims = &none;
+    call.dim_count = 1;
+    for (uint32_t i = 0; i < 80; i++)
+        rows[i / 40][i % 40] = (float)i / 16.0f - 2.0f;
+    for (uint32_t way = 0; way < 2; way++) {
+        opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+        description d = { .s = &s };
+        opjit_kernel *kernel;
+        if (way == 1 && opjit_context_warm(context, &error) != OPJIT_OK)
+            break;
+        options.flags = way == 0 ? OPJIT_COMPILE_INTERPRET : 0;
+        ck_assert_msg(opjit_compile_dynamic(context, &dim, 1, describe, &d, &options, &kernel, &error) == OPJIT_OK,
+                      "%s", error.message);
+        opjit_graph_destroy(d.graph);
+        const opjit_kernel *const list[] = { kernel, kernel };
+        for (uint64_t n = 1; n <= s.hi; n += 1 + n / 2)
+            check_size(&s, list, 2 - (n < 10), &n);
+        ck_assert_int_eq(opjit_kernel_sizes(kernel, &none, 1, 0, own, &bytes, &error), OPJIT_OK);
+        ck_assert_uint_eq(bytes, 0);
+        memset(all, 0, sizeof all);
+        ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+        ck_assert(sums[0] == -0.78125f && sums[1] == 1.71875f);
+        ck_assert(all[0][32] == 0.0f && all[1][39] > 2.9f && all[0][0] < 0.0f);
+        opjit_kernel_release(kernel);
+    }
+}
+END_TEST
+
+START_TEST(sizes_from_0_are_checked)
+{
+    static const subject s = { "behind the past", behind_the_past, 1, 300, 64 };
+    const opjit_dim typical = { "n", 0, 300, 0 }, never = { "n", 0, 0, 1 },
+                    many[] = { { "a", 0, 9, 4 }, { "b", 0, 9, 4 }, { "c", 0, 9, 4 } };
+    description d = { .s = &s };
+    opjit_kernel *kernel;
+
+    ck_assert_int_eq(opjit_compile_dynamic(context, &typical, 1, describe, &d, NULL, &kernel, &error),
+                     OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "dims[0].typical (n): 0, must be 1 to 300");
+    ck_assert_int_eq(opjit_compile_dynamic(context, &never, 1, describe, &d, NULL, &kernel, &error),
+                     OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_compile_dynamic(context, many, 3, describe, &d, NULL, &kernel, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "dims[2] (c): more than 2 dimensions begin with 0, each of which doubles the "
+                                    "kernel's functions");
+    opjit_graph_destroy(d.graph);
+}
+END_TEST
+
 static void setup(void)
 {
     ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
@@ -535,6 +606,8 @@ int main(void)
     tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
+    tcase_add_test(tcase, sizes_from_0);
+    tcase_add_test(tcase, sizes_from_0_are_checked);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

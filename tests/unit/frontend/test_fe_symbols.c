@@ -192,7 +192,7 @@ START_TEST(what_is_wrong_is_said)
     refused(&d, dims, 1, unknown);
     ck_assert_uint_eq(error.node, 0);
     refused(&d, (const opjit_dim[]){ { "n", 9, 8, 8 }, dims[1] }, 2,
-            "dims[0] (n): bounds 9 to 8, must be 1 to 2147483647 in order");
+            "dims[0] (n): bounds 9 to 8, must be 0 to 2147483647 in order");
     refused(&d, (const opjit_dim[]){ dims[0], { "m", 1, 8, 9 } }, 2, "dims[1].typical (m): 9, must be 1 to 8");
     refused(&d, (const opjit_dim[]){ dims[0], { "n", 1, 8, 4 } }, 2,
             "dims[1].name: \"n\", is the name of dims[0], too");
