@@ -174,6 +174,8 @@ int64_t opjit_cg_known_rest(const cg_func *f, const cg_facts *is, uint64_t size)
 void opjit_cg_plan_cuts(const cg_func *f, cg_plan *plan, int64_t min, int64_t max, bool aligned);
 /* As many times lanes x copies iterations as there are; not from the loop's start on. */
 void opjit_cg_plan_whole(const cg_func *f, cg_plan *plan, uint32_t lanes, uint32_t copies, int64_t *min, int64_t *max);
+/* The last `min` to `max` iterations as a vector that begins in what was stored before. */
+void opjit_cg_plan_overlap(cg_plan *plan, uint32_t lanes, int64_t min, int64_t max);
 
 /* two_streams.c: copies per round in two streams, half in each, for a loop with `most` iterations that begins at a
  * whole vector of memory, or (not aligned) may do so; 0: one stream is better. */

@@ -83,6 +83,11 @@ static void cut_streams(cutter *c, uint32_t copies)
     leave(c, size, known ? c->max % size : -1);
 }
 
+void opjit_cg_plan_overlap(cg_plan *plan, uint32_t lanes, int64_t min, int64_t max)
+{
+    add(&(cutter){ .plan = plan, .min = min, .max = max }, CG_CUT_OVERLAP, lanes, 1);
+}
+
 /* The number of vectors of which the iterations after the rounds are known to be a multiple. */
 static uint32_t copies_in_rest(const cutter *c)
 {

@@ -148,10 +148,15 @@ void opjit_cg_put_interleaved(const cg_pieces *p, cg_range *r)
 
 /* --- the loop around them ----------------------------------------------------------------------------------------- */
 
+enum { LEAST_LANES = 4 /* of vectors of few rows */ };
+
 static uint32_t lanes_of_rows(const cg_func *f, const cg_plan *plan)
 {
     const cg_plan *rows = f->plans[plan->is.body];
-    return plan->is.nested && plan->is.step == 1 && rows ? opjit_cg_find_interleaved(f, &rows->is) : 0;
+    uint32_t lanes = plan->is.nested && plan->is.step == 1 && rows ? opjit_cg_find_interleaved(f, &rows->is) : 0;
+    while (lanes > LEAST_LANES && plan->is.most < lanes)
+        lanes /= 2;
+    return lanes;
 }
 
 bool opjit_cg_is_over_interleaved(const cg_func *f, const cg_plan *plan)
@@ -165,7 +170,10 @@ void opjit_cg_choose_over_interleaved(const cg_func *f, cg_plan *plan)
     int64_t min = plan->is.least, max = plan->is.most;
     plan->interleaved = lanes_of_rows(f, plan);
     opjit_cg_plan_whole(f, plan, plan->interleaved, 1, &min, &max);
-    opjit_cg_plan_whole(f, plan, 1, 1, &min, &max);
+    if (plan->is.least >= plan->interleaved && max > 0) /* what the loop stores may be stored twice */
+        opjit_cg_plan_overlap(plan, plan->interleaved, min, max);
+    else
+        opjit_cg_plan_whole(f, plan, 1, 1, &min, &max);
 }
 
 void opjit_cg_put_over_interleaved(const cg_pieces *p, cg_range *r)

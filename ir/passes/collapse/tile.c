@@ -20,7 +20,8 @@ enum {
     WAYS = 8,              /* lines at one set of the first cache, on most machines */
     WAY = 4096,            /* bytes from one line of a set to the next */
     WORTH_BYTES = 4096,    /* of output: less stays in the cache in any order */
-    NARROW_COLUMNS = 4,    /* rows that code generation stores in turn, a vector of each column's at a time */
+    NARROW_COLUMNS = 4,    /* rows that code generation stores in turn, a vector of each column's at a time, */
+    NARROW_ROWS = 4,       /* of as many rows or more */
 };
 
 /* The position of the coordinate in which some input has its smallest stride, if that isn't the output's; count:
@@ -104,7 +105,7 @@ static bool is_narrow(const nest *n, uint32_t across)
 {
     const uint32_t last = n->count - 1;
     if (across + 1 != last || n->root_count > 0 || n->extents[n->order[last]] > NARROW_COLUMNS ||
-        n->extents[n->order[across]] < line_elements(n))
+        n->extents[n->order[across]] < NARROW_ROWS)
         return false;
     for (uint32_t i = 0; i < n->load_count; i++)
         for (uint32_t k = 0; k + 1 < last; k++)
