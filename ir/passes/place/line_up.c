@@ -230,6 +230,16 @@ static bool needs_lines(const ir_func *f, const ir_reach *seen)
     return false;
 }
 
+/* Whether a place of the load depends on data: it is no element of a line. */
+static bool is_placed(ir_func *f, ir_ref load)
+{
+    const ir_reach seen = opjit_ir_reach_one(f, load);
+    bool placed = false;
+    for (uint32_t k = 0; k < seen.count && !placed; k++)
+        placed = ir_at(f, seen.nodes[k])->op == IR_TO_INDEX;
+    return placed;
+}
+
 /* Whether the statement's lines should be read from lines: what is made of the load's element, here or by who reads
  * it, or what another load brings, needs them. */
 static bool wants_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *seen)
@@ -252,7 +262,8 @@ static bool find_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *
     if (!opjit_ir_reads_across(f, statement, load))
         return false;
     if (is_elementwise(f, statement))
-        return wants_lines(l, statement, load, seen) && order_coordinates(f, statement, load, out);
+        return !is_placed(l->f, load) && wants_lines(l, statement, load, seen) &&
+               order_coordinates(f, statement, load, out);
     for (uint32_t d = 0; d < t->rank; d++)
         out->dimension[d] = d;
     return is_through_window(f, statement, load) && find_fast(f, statement, load) + 1 == ir_rank_in_use(t);
