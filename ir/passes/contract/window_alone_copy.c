@@ -73,22 +73,24 @@ static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *o
 }
 
 /* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
- * them is around one over positions, as what is transposed. */
+ * them is around one over positions, as what is transposed.  A single position has no loop, so that the one over lines
+ * has vectors. */
 static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_class, of_x;
-    const bool many = end - class[1] > 1;
+    const bool many = end - class[1] > 1, single = !many && x.hi - x.lo == 1;
     ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) }, at[3] = { channel };
     if (many)
         of[1] = loop_over(w, list, class[1], end, &of_class);
-    const ir_ref p = loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
+    const ir_ref p = single ? opjit_ir_index(f, x.lo) : loop_over(w, many ? &of_class : list, x.lo, x.hi, &of_x);
+    block *const inside = single ? list : &of_x;
     const int64_t before = w->in_turn ? 0 : class[0] * w->axis[1].classes;
     const ir_ref first = opjit_ir_index(f, w->in_turn ? class[0] * w->pitch : 0);
     at[1] = contract_plus(c, of[1], opjit_ir_index(f, before));
     at[2] = contract_plus(c, contract_times(c, y, w->in_turn ? w->line : w->pitch), contract_plus(c, p, first));
-    opjit_ir_contract_store(c, &of_x, w->copy, tap_value(w, &of_x, channel, of, y, p), at);
+    opjit_ir_contract_store(c, inside, w->copy, tap_value(w, inside, channel, of, y, p), at);
 }
 
 /* All lines of remainder class[0] of the outer axis. */
