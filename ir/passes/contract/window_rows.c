@@ -146,10 +146,20 @@ static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, con
         *w = other;
 }
 
+/* Whether the rows are one vector, more or less, and steps that take no part would be made by other tiles. */
+static bool is_one_vector(const window *w, int64_t lanes)
+{
+    return w->values[WINDOW_CONDITION] != 0 && w->group <= lanes && w->group > lanes / 2;
+}
+
 /* With tiles of two vectors of rows, or of four where these are no more work. */
 static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     window wide = *w;
+    if (given == NULL && is_one_vector(w, lanes)) {
+        choose_sizes_of(w, given, lanes, target, 1);
+        return;
+    }
     choose_sizes_of(w, given, lanes, target, TILE_VECTORS);
     if (given != NULL || (target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL)))
         return;
@@ -189,7 +199,8 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
         (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
-                      : !r->once || r->general || w->group < LEAST_ROWS || from == 0 || !opjit_ir_may_keep(bytes, from))
+                      : !r->once || r->general || from == 0 || !opjit_ir_may_keep(bytes, from) ||
+                            (w->group < LEAST_ROWS && !is_one_vector(w, lanes)))
         return false;
     const bool parts = w->values[WINDOW_CONDITION] != 0;
     other.by_rows = true;

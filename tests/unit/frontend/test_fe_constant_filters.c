@@ -151,11 +151,11 @@ static shape draw_far(test_random *r)
 /* Transposed ones, whose phases have different taps. */
 static shape draw_phases(test_random *r)
 {
-    static const uint32_t channels[] = { 32, 40, 64 };
+    static const uint32_t channels[] = { 7, 11, 16, 32, 40, 64 };
     shape s = { .x = { 1, between(r, 0, 2) == 0 ? between(r, 29, 70) : between(r, 1, 6) }, .transposed = true };
 
     s.w[0] = s.x[1];
-    s.w[1] = channels[between(r, 0, 2)];
+    s.w[1] = channels[between(r, 0, 5)];
     for (uint32_t a = 0; a < 2; a++) {
         s.x[2 + a] = between(r, 3, a == 0 ? 8 : 15);
         s.w[2 + a] = between(r, 2, 4);
