@@ -59,6 +59,8 @@ static opjit_status check_choice(cli_parser *p, const cli_option_row *o, const c
     size_t used = 0;
     if (is_word_of(o->choices, value, length))
         return OPJIT_OK;
+    if (length == 0)
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a name is empty");
     for (const char *word = o->choices + 1; *word != '\0'; word += strcspn(word, " ") + 1)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used == 0 ? "" : ", ",
                                  (int)strcspn(word, " "), word);

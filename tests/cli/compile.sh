@@ -84,6 +84,8 @@ expect_file "$work/one/eye.ir"
 [ "$(ls "$work/one" | wc -l)" = 1 ] || fail 'more than was asked for'
 run compile "$models/eye.json" --emit obj
 expect_error 'no folder' 2 'opjit: compile: -o DIR is missing: see opjit --help'
+run compile "$models/eye.json" --emit obj,,header -o "$work/x"
+expect_error 'emit of nothing' 2 'opjit: --emit: a name is empty'
 run compile "$models/eye.json" --emit obj,tar -o "$work/x"
 expect_error 'emit' 2 'opjit: --emit: tar is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv, tvmffi'
 run compile "$models/eye.json" --emit ptx --target cpu:x86-64-v4+avx512vnni+avx512vbmi+avx512vbmi2+avx512bitalg,tune=znver4,l2=1048576 -o "$work/x"

@@ -40,6 +40,16 @@ expect_status 'ops --markdown' 0
 cmp -s "$work/out" "$tests/../docs/OPERATORS.md" || fail 'ops --markdown: docs/OPERATORS.md is another page; OPJIT_UPDATE_GOLDEN=1 rewrites it'
 run ops ROI_WARP
 expect_error 'ops of nothing' 1 'opjit: there is no operator ROI_WARP'
+run ops --onnx quant
+expect_status 'ops --onnx NAME' 0
+has 'ops --onnx NAME' 'DynamicQuantizeLinear '
+[ "$(grep -vic quant "$work/out")" = 0 ] || fail 'ops --onnx NAME: others'
+run ops --onnx Einsom
+expect_error 'ops --onnx of nothing' 1 'opjit: there is no ONNX operator Einsom'
+run ops --onnx --json
+expect_error 'ops as two things' 2 'opjit: ops: one of --json, --markdown and --onnx at a time: see opjit --help'
+run ops --markdown softmax
+expect_error 'the page of one' 2 'opjit: --markdown is for all operators: see opjit --help'
 
 export OPJIT_CUDA_DRIVER=/nowhere/libcuda.so.1
 run targets

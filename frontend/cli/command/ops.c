@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/options.h"
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 static void put_fields(const opjit_operator_type_info *op)
@@ -110,28 +111,39 @@ static int refuse(const char *name)
     return opjit_cli_complain(NULL, NULL, &error);
 }
 
-/* The operator of that name, else all that it is a part of; "": all there are. */
-/* ONNX's operators, those of other domains as DOMAIN.NAME; those that are refused behind the others. */
-static int put_onnx(void)
+/* ONNX's operators that name is in, those of other domains as DOMAIN.NAME; those that are refused behind the others. */
+static int put_onnx(const char *name)
 {
     opjit_model_operator o = OPJIT_MODEL_OPERATOR_INIT;
+    bool found = false;
     for (uint32_t refused = 0; refused < 2; refused++)
         for (uint32_t i = 0; opjit_model_get_operator(i, &o, NULL) == OPJIT_OK; i++) {
-            char name[96];
-            snprintf(name, sizeof name, "%s%s%s", o.domain, o.domain[0] == '\0' ? "" : ".", o.name);
-            if (o.is_taken == !refused)
-                printf("%-46s %s%s\n", name, refused ? "not taken: " : "", o.text);
+            char whole[96];
+            snprintf(whole, sizeof whole, "%s%s%s", o.domain, o.domain[0] == '\0' ? "" : ".", o.name);
+            if (o.is_taken == refused || !is_in(whole, name))
+                continue;
+            printf("%-46s %s%s\n", whole, refused ? "not taken: " : "", o.text);
+            found = true;
         }
-    return EXIT_DONE;
+    if (found)
+        return EXIT_DONE;
+    opjit_error error;
+    opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "there is no ONNX operator %.80s", name);
+    return opjit_cli_complain(NULL, NULL, &error);
 }
 
+/* The operator of that name, else all that it is a part of; "": all there are. */
 int opjit_cli_ops(const cli_options *options)
 {
-    if (options->onnx)
-        return put_onnx();
     static const char prefix[] = "DML_OPERATOR_";
     const char *name = options->argument_count != 0 ? options->arguments[0] : "";
     uint32_t found = 0;
+    if (options->json + options->markdown + options->onnx > 1)
+        return opjit_cli_usage("ops", ": one of --json, --markdown and --onnx at a time", "");
+    if (options->markdown && *name != '\0')
+        return opjit_cli_usage("--markdown", " is for all operators", "");
+    if (options->onnx)
+        return put_onnx(name);
     if (options->markdown)
         return opjit_cli_put_page() ? EXIT_DONE : EXIT_FAILED;
     if (strncasecmp(name, prefix, sizeof prefix - 1) == 0)

@@ -75,8 +75,8 @@ static opjit_status read_sizes(cli_model *m, const json_value *json, DML_BUFFER_
         return OPJIT_OK;
     TRY(read_words(m, strides, DML_TENSOR_DATA_TYPE_UINT32, &t->Strides, &count));
     if (count != t->DimensionCount)
-        return opjit_cli_fail(m, strides, OPJIT_INVALID_ARGUMENT, "Strides has %u elements, Sizes has %u", count,
-                              t->DimensionCount);
+        return opjit_cli_fail(m, strides, OPJIT_INVALID_ARGUMENT, "Strides has %u element%s, Sizes has %u", count,
+                              count == 1 ? "" : "s", t->DimensionCount);
     return OPJIT_OK;
 }
 
@@ -264,8 +264,8 @@ static opjit_status set_count(const desc_reader *r, const cli_field *field, cons
             continue;
         }
         if (given != count)
-            return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s has %u elements, but %s says %u", field->name,
-                                  count, other->name, (unsigned)given);
+            return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s has %u element%s, but %s says %u", field->name,
+                                  count, count == 1 ? "" : "s", other->name, (unsigned)given);
     }
     return OPJIT_OK;
 }
