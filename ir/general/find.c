@@ -25,10 +25,11 @@ enum {
 static int64_t size_of(const ir_dim *dim, int64_t typical, uint32_t index, uint32_t which)
 {
     static const uint16_t percent[CANDIDATES] = { 100, 147, 193, 263, 71, 337, 121, 431, 229, 53, 167, 557, 83, 305 };
-    const uint32_t own = (index * (1 + 2 * which) + which) % CANDIDATES;
+    static const uint8_t step[] = { 1, 3, 5, 9, 11, 13 }; /* each meets all candidates */
+    const uint32_t own = (index * step[which % sizeof step] + which) % CANDIDATES;
     int64_t size = typical / 100 * percent[own] + typical % 100 * percent[own] / 100;
 
-    const int64_t least = 7 + 2 * (int64_t)index;
+    const int64_t least = 7 + 2 * (int64_t)own;
     const bool outside = size > dim->hi || size < dim->lo;
     static const uint8_t small[] = { 7, 11, 13, 5, 3 };
     bool inside = dim->from == IR_SAMPLES_INSIDE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.c - finds how a number follows from dimensions: a constant and up to two products of dimensions, by the values
- * that it has in some samples.  All samples have to agree; two of them determine a term, so the others are a test. */
+ * that it has in some samples.  All samples have to agree; those in which a product differs determine its factor, the
+ * others are a test. */
 #include "ir/general/general.h"
 
 #include <string.h>
@@ -98,10 +99,20 @@ static bool narrow(wide x, int64_t *out)
     return *out == x;
 }
 
-/* series = constant + factor * m, by the first two samples. */
+/* The first sample in which the values are others than in sample 0; 0: there is none. */
+static uint32_t other_than_first(const ir_samples *s, const int64_t *values)
+{
+    for (uint32_t i = 1; i < s->count; i++)
+        if (values[i] != values[0])
+            return i;
+    return 0;
+}
+
+/* series = constant + factor * m, by two samples in which m differs. */
 static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *m, opjit_size_form *out)
 {
-    const wide by = (wide)m->values[1] - m->values[0], rise = (wide)series[1] - series[0];
+    const uint32_t i = other_than_first(s, m->values);
+    const wide by = (wide)m->values[i] - m->values[0], rise = (wide)series[i] - series[0];
 
     if (by == 0 || rise % by != 0 || !narrow(rise / by, &out->factors[0]) ||
         !narrow(series[0] - rise / by * m->values[0], &out->constant))
@@ -110,16 +121,18 @@ static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *
     return agrees(s, series, out);
 }
 
-/* series = constant + factors[0] * a + factors[1] * b, by the first three. */
-static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b,
-                    opjit_size_form *out)
+/* series = constant + factors[0] * a + factors[1] * b, by samples 0, i and k. */
+static bool fit_two_by(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b, uint32_t i,
+                       uint32_t k, opjit_size_form *out, bool *out_tells)
 {
-    const wide a1 = (wide)a->values[1] - a->values[0], a2 = (wide)a->values[2] - a->values[0],
-               b1 = (wide)b->values[1] - b->values[0], b2 = (wide)b->values[2] - b->values[0],
-               y1 = (wide)series[1] - series[0], y2 = (wide)series[2] - series[0], most = (wide)1 << 62;
+    const wide a1 = (wide)a->values[i] - a->values[0], a2 = (wide)a->values[k] - a->values[0],
+               b1 = (wide)b->values[i] - b->values[0], b2 = (wide)b->values[k] - b->values[0],
+               y1 = (wide)series[i] - series[0], y2 = (wide)series[k] - series[0], most = (wide)1 << 62;
+    *out_tells = true;
     if (a1 > most || a2 > most || b1 > most || b2 > most || a1 < -most || a2 < -most || b1 < -most || b2 < -most)
         return false;
     const wide det = a1 * b2 - a2 * b1;
+    *out_tells = det != 0;
     if (det == 0 || (y1 * b2 - y2 * b1) % det != 0 || (a1 * y2 - a2 * y1) % det != 0)
         return false;
     const wide x = (y1 * b2 - y2 * b1) / det, y = (a1 * y2 - a2 * y1) / det;
@@ -129,6 +142,18 @@ static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *
     memcpy(out->powers[0], a->powers, OPJIT_MAX_DIMS);
     memcpy(out->powers[1], b->powers, OPJIT_MAX_DIMS);
     return agrees(s, series, out);
+}
+
+/* By the first three samples that tell both products from each other. */
+static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *a, const monomial *b,
+                    opjit_size_form *out)
+{
+    const uint32_t i = other_than_first(s, a->values);
+    bool tells = i == 0;
+    for (uint32_t k = 1; k < s->count && !tells; k++)
+        if (k != i && fit_two_by(s, series, a, b, i, k, out, &tells))
+            return true;
+    return false;
 }
 
 bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out)

@@ -107,6 +107,30 @@ edited '$.dispatchables.soft.desc.InputTensor.Sizes[0]: there is no dimension "r
 edited '$.dispatchables.soft.desc.InputTensor.Sizes[0]' '/"dims":/d'
 "$OPJIT" compile dims.json -o made --quiet --dim n=4 --dim rows=2 || fail 'with sizes it is compiled ahead of time'
 
+# Few sizes of three dimensions, and dimensions that nothing has: samples tell which one a size is.
+few() # MOST SIZE: a model with three of up to MOST, or one of SIZE
+{
+    cat <<END
+{   "dims": { "a": [1, $1], "b": [1, $1], "unused": [1, 3], "c": [1, $1] },
+    "resources": {
+        "X": { "initialValuesDataType": "FLOAT32", "initialValues": { "valueCount": 5000, "valueStart": 1, "valueDelta": 0.25 } },
+        "Y": { "initialValues": "deferred" } },
+    "dispatchables": { "tanh": { "type": "ACTIVATION_TANH", "desc": {
+        "InputTensor": { "DataType": "FLOAT32", "Sizes": $2 },
+        "OutputTensor": { "DataType": "FLOAT32", "Sizes": $2 } } } },
+    "commands": [
+        { "type": "dispatch", "dispatchable": "tanh", "bindings": { "InputTensor": "X", "OutputTensor": "Y" } },
+        { "type": "print", "resource": "Y" }] }
+END
+}
+for most in 2 3 4 8 16; do
+    few $most '["a", "b", "c"]' >few.json
+    few $most "[1, 2, $most]" >fixed.json
+    count=$((count + 1))
+    "$OPJIT" run fixed.json >expected && "$OPJIT" run few.json --dim a=1 --dim b=2 --dim c=$most >out &&
+        cmp out expected || fail "three of up to $most: other numbers than of these sizes alone"
+done
+
 # Ahead of time: for all sizes, the bits of the static kernel; outside of the bounds, a status.
 fixed 41 3
 sed -e 's/"soft"/"one_soft"/g' fixed.json >one.json

@@ -511,6 +511,32 @@ START_TEST(dimensions_with_the_same_bounds)
 }
 END_TEST
 
+static void few_by_few(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const opjit_tensor x = INPUT("x", n, m);
+    opjit_graph_output(g, "y", opjit_graph_relu(g, x));
+    opjit_graph_output(g, "z", opjit_graph_softmax(g, x, 1));
+}
+
+/* Of two dimensions that are both small, too, samples tell which one a size is. */
+START_TEST(few_sizes_of_two)
+{
+    const uint32_t hi = (uint32_t)_i;
+    for (uint32_t typical = 1; typical <= hi; typical += 2) {
+        const subject s = { "few by few", few_by_few, 2, hi, typical };
+        const opjit_kernel *kernels[2] = { compile(&s, OPJIT_COMPILE_INTERPRET, OPJIT_LEVEL_QUICK) };
+        const uint32_t count = opjit_context_warm(context, &error) == OPJIT_OK ? 2 : 1;
+        if (count == 2)
+            kernels[1] = compile(&s, 0, OPJIT_LEVEL_PEAK);
+        for (uint64_t n = 1; n <= hi; n++)
+            for (uint64_t m = 1; m <= hi; m++)
+                check_size(&s, kernels, count, (const uint64_t[]){ n, m });
+        for (uint32_t k = 0; k < count; k++)
+            opjit_kernel_release((opjit_kernel *)kernels[k]);
+    }
+}
+END_TEST
+
 /* Rows of a past, of which there may be none, and behind them two more; sums of all. */
 static void behind_the_past(opjit_graph *g, uint32_t n, uint32_t m)
 {
@@ -608,6 +634,7 @@ int main(void)
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
     tcase_add_test(tcase, sizes_from_0);
     tcase_add_test(tcase, sizes_from_0_are_checked);
+    tcase_add_loop_test(tcase, few_sizes_of_two, 2, 10);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
