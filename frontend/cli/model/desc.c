@@ -264,8 +264,8 @@ static opjit_status set_count(const desc_reader *r, const cli_field *field, cons
             continue;
         }
         if (given != count)
-            return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s has %u element%s, but %s says %u", field->name,
-                                  count, count == 1 ? "" : "s", other->name, (unsigned)given);
+            return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s has %u element%s, but %s says %u",
+                                  field->name, count, count == 1 ? "" : "s", other->name, (unsigned)given);
     }
     return OPJIT_OK;
 }
