@@ -86,7 +86,7 @@ OPJIT_API opjit_tensor opjit_graph_constant(opjit_graph *graph, DML_TENSOR_DATA_
  * constant, is copied by an ELEMENT_WISE_IDENTITY, which the compiler fuses where it can. [one thread, 0.1] */
 OPJIT_API opjit_status opjit_graph_output(opjit_graph *graph, const char *name, opjit_tensor tensor);
 
-/* Calls the operator that makes the tensor `name`: its label in messages and in late fields, "name.Field".
+/* Names the operator that makes the tensor: its label in messages and in late fields, "name.Field".
  * [one thread, 0.1] */
 OPJIT_API opjit_status opjit_graph_name(opjit_graph *graph, opjit_tensor tensor, const char *name);
 

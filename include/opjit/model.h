@@ -12,14 +12,14 @@
  *     opjit_kernel_release(kernel);
  *     opjit_model_close(model);
  *
- *   - The default domain's opsets 7 to 26, and what opjit_model_get_operator lists of others.  Constants, initializers,
+ *   - The default domain's opsets 1 to 26, and what opjit_model_get_operator lists of others.  Constants, initializers,
  *     also in other files, functions, and If with a condition that is known.  What reads constants alone is computed
  *     while the model is read, so that sizes which the model computes become numbers.
  *   - The file is mapped, and kernels read its weights there, wherever they lie (OPJIT_COMPILE_BORROW_CONSTANTS says
  *     which are copied).  A model has to outlive its kernels.
- *   - Where the context has a disk cache, a model that was compiled is known there by all of its bytes and the options:
- *     another process, if it has that folder, gets inputs, outputs and the kernel without reading it, and what the
- *     kernel made of its weights mapped from a file.  Not models with external data, nor those of which values were
+ *   - Where the context has a disk cache, a model that was compiled is known there by all of its bytes, those of its
+ *     files of weights, and the options: another process, if it has that folder, gets inputs, outputs and the kernel
+ *     without reading it, and what the kernel made of its weights mapped from a file.  Not models of which values were
  *     computed from a call's.
  *   - A model that is truncated, hostile or not taken is refused with one line that names the node, whose index among
  *     the graph's nodes is in opjit_error.node.
