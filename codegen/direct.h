@@ -210,7 +210,6 @@ static inline void dx_forget_constants(dx_func *f)
     f->loads++;
 }
 bool opjit_dx_used_once(LLVMValueRef v); /* so its register may be overwritten there */
-bool opjit_dx_only_here(dx_func *f, LLVMValueRef v); /* all users are in this block */
 void opjit_dx_gep(dx_func *f, LLVMValueRef v);
 
 /* forms.c: instructions on vectors */
@@ -265,8 +264,6 @@ bool opjit_dx_select_wide(dx_func *f, LLVMValueRef v, LLVMOpcode op);
 /* Of AVX-512: a mask in dst; the mask of a select, of its lanes or of one condition for all of them. */
 void opjit_dx_compare_vectors(dx_func *f, LLVMIntPredicate p, dx_type t, dx_reg dst, dx_reg a, dx_reg b);
 dx_reg opjit_dx_choosing_mask(dx_func *f, LLVMValueRef c, bool whole);
-/* What a comparison of integers is: operands of the operation, and cc. */
-bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out);
 void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t);
 /* An integer of so many bits in 32 or more: itself, or a register of its own. */
 dx_reg opjit_dx_extended(dx_func *f, dx_reg a, uint32_t bits, bool is_signed);

@@ -276,11 +276,21 @@ dx_reg opjit_dx_mask_constant(dx_func *f, LLVMValueRef c, uint32_t bits)
     return constant_lanes(f, mask, lanes, bits);
 }
 
+/* The address as a value. */
+static dx_reg lea(dx_func *f, dx_mem mem)
+{
+    const dx_reg reg = opjit_dx_new(f, DX_INT);
+    const uint32_t at = opjit_dx_mem(f, mem);
+    dx_op *o = opjit_dx_op(f, DX_LEA);
+    o->dst = reg;
+    o->mem = at;
+    return reg;
+}
+
 static dx_reg use_constant(dx_func *f, LLVMValueRef v)
 {
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
     const dx_class kind = opjit_dx_class(f, t);
-    dx_reg reg;
     int64_t number;
     uint64_t bits;
     dx_mem mem;
@@ -297,22 +307,16 @@ static dx_reg use_constant(dx_func *f, LLVMValueRef v)
     if (kind == DX_INT && t.kind == DX_T_PTR) {
         if (LLVMIsNull(v) || LLVMIsUndef(v))
             return opjit_dx_number(f, 0);
-        mem = opjit_dx_place(f, v);
-        reg = opjit_dx_new(f, DX_INT);
-        const uint32_t at = opjit_dx_mem(f, mem);
-        dx_op *o = opjit_dx_op(f, DX_LEA);
-        o->dst = reg;
-        o->mem = at;
-        return reg;
+        return lea(f, opjit_dx_place(f, v));
     }
     if (kind != DX_VEC || !constant_place(f, v, &mem)) {
         opjit_dx_refuse(f, "constant");
         return 0;
     }
     if (LLVMIsNull(v)) {
-        reg = opjit_dx_new(f, DX_VEC);
-        opjit_dx_op(f, DX_NUMBER)->dst = reg;
-        return reg;
+        const dx_reg zero = opjit_dx_new(f, DX_VEC);
+        opjit_dx_op(f, DX_NUMBER)->dst = zero;
+        return zero;
     }
     return load_constant(f, mem, dx_bytes(t), dx_width(t));
 }
@@ -324,16 +328,6 @@ bool opjit_dx_used_once(LLVMValueRef v)
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
-
-static dx_reg lea(dx_func *f, dx_mem mem)
-{
-    const dx_reg reg = opjit_dx_new(f, DX_INT);
-    const uint32_t at = opjit_dx_mem(f, mem);
-    dx_op *o = opjit_dx_op(f, DX_LEA);
-    o->dst = reg;
-    o->mem = at;
-    return reg;
-}
 
 dx_reg opjit_dx_use(dx_func *f, LLVMValueRef v)
 {
@@ -372,7 +366,8 @@ dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v)
     return reg;
 }
 
-bool opjit_dx_only_here(dx_func *f, LLVMValueRef v)
+/* Whether all users are in this block. */
+static bool only_here(dx_func *f, LLVMValueRef v)
 {
     LLVMBasicBlockRef here = f->blocks[f->block].block;
     for (LLVMUseRef u = LLVMGetFirstUse(v); u; u = LLVMGetNextUse(u)) {
@@ -485,7 +480,7 @@ void opjit_dx_gep(dx_func *f, LLVMValueRef v)
         o->code = DX_ADD;
         mem = (dx_mem){ .where = DX_AT_REGISTER, .base = sum };
     }
-    if (mem.index && !opjit_dx_only_here(f, v))
+    if (mem.index && !only_here(f, v))
         mem = (dx_mem){ .where = DX_AT_REGISTER, .base = lea(f, mem) };
     dx_value *value = opjit_dx_enter(f, v);
     value->how = DX_V_PLACE;

@@ -36,7 +36,8 @@ static LLVMIntPredicate swapped(LLVMIntPredicate how)
     }
 }
 
-bool opjit_dx_compare(dx_func *f, LLVMValueRef icmp, dx_op *out)
+/* What a comparison of integers is: operands of the operation, and cc. */
+static bool compare(dx_func *f, LLVMValueRef icmp, dx_op *out)
 {
     LLVMValueRef x = LLVMGetOperand(icmp, 0), y = LLVMGetOperand(icmp, 1);
     const dx_type t = opjit_dx_type(f, LLVMTypeOf(x));
@@ -89,7 +90,7 @@ static void compare_integers(dx_func *f, LLVMValueRef v)
         return;
     }
     dx_op compared;
-    if (opjit_dx_class(f, t) != DX_INT || !opjit_dx_compare(f, v, &compared))
+    if (opjit_dx_class(f, t) != DX_INT || !compare(f, v, &compared))
         return;
     const dx_reg dst = opjit_dx_result(f, v); /* goes away if nothing needs it */
     dx_op *o = opjit_dx_op(f, DX_SET);
@@ -136,17 +137,16 @@ static bool compare_condition(dx_func *f, LLVMValueRef c, dx_op *out)
 {
     const dx_value *value = LLVMIsConstant(c) ? NULL : opjit_dx_find(f, c);
     if (value && value->compare && value->block == f->block)
-        return opjit_dx_compare(f, c, out);
+        return compare(f, c, out);
     *out = (dx_op){ .bytes = 4, .cc = NOT_EQUAL };
     out->a = opjit_dx_use(f, c);
     return !f->refused;
 }
 
-static void select_integers(dx_func *f, LLVMValueRef v, dx_type t)
+static void select_integers(dx_func *f, LLVMValueRef v)
 {
     const dx_reg yes = opjit_dx_use(f, LLVMGetOperand(v, 1)), no = opjit_dx_use(f, LLVMGetOperand(v, 2));
     dx_op compared;
-    (void)t;
     if (!compare_condition(f, LLVMGetOperand(v, 0), &compared))
         return;
     const dx_reg dst = opjit_dx_result(f, v);
@@ -243,7 +243,7 @@ void opjit_dx_select_choice(dx_func *f, LLVMValueRef v, LLVMOpcode op)
     else if (op == LLVMFCmp)
         compare_floats(f, v);
     else if (opjit_dx_class(f, t) == DX_INT)
-        select_integers(f, v, t);
+        select_integers(f, v);
     else
         select_lanes(f, v, t);
 }

@@ -14,11 +14,6 @@ static LLVMValueRef address(cg_func *f, LLVMValueRef pointer, LLVMValueRef bytes
     return opjit_cg_offset(f, f->type.i8, pointer, bytes);
 }
 
-static LLVMValueRef number(cg_func *f, int64_t value)
-{
-    return opjit_cg_number(f, 64, 1, (uint64_t)value);
-}
-
 /* Three lines: room on the left, the shared line, room on the right. */
 static LLVMValueRef shared_line(cg_func *f)
 {
@@ -32,13 +27,13 @@ static LLVMValueRef shared_line(cg_func *f)
 static void put_line(cg_func *f, const cg_edge *e, LLVMValueRef pointer, uint32_t align)
 {
     for (uint32_t i = 0; i < e->count; i++)
-        opjit_cg_store_vector(f, e->values[i], address(f, pointer, number(f, i * (LINE / e->count))), align, false);
+        opjit_cg_store_vector(f, e->values[i], address(f, pointer, cg_number(f, i * (LINE / e->count))), align, false);
 }
 
 /* The row begins `place` bytes after the start of a line, in which the previous row left its end. */
 static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
-    LLVMValueRef middle = address(f, shared_line(f), number(f, LINE));
+    LLVMValueRef middle = address(f, shared_line(f), cg_number(f, LINE));
     LLVMValueRef first = LLVMBuildICmp(f->b, LLVMIntEQ, opjit_cg_variable(f, &f->loops[0]), LLVMGetParam(f->fn, 4), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, first);
     put_line(f, e, e->pointer, align);
@@ -48,9 +43,10 @@ static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t
     LLVMValueRef line = address(f, e->pointer, LLVMBuildNeg(f->b, place, ""));
     for (uint32_t i = 0; i < e->count; i++) {
         const uint32_t bytes = LINE / e->count;
-        LLVMValueRef v = LLVMBuildLoad2(f->b, LLVMTypeOf(e->values[i]), address(f, middle, number(f, i * bytes)), "");
+        LLVMValueRef v =
+            LLVMBuildLoad2(f->b, LLVMTypeOf(e->values[i]), address(f, middle, cg_number(f, i * bytes)), "");
         LLVMSetAlignment(v, bytes);
-        opjit_cg_store_vector(f, v, address(f, line, number(f, i * bytes)), bytes, true);
+        opjit_cg_store_vector(f, v, address(f, line, cg_number(f, i * bytes)), bytes, true);
     }
     opjit_cg_if_end(f, after);
 }
@@ -58,7 +54,7 @@ static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t
 /* The row ends `place` bytes after the start of a line; e->pointer is a line's length before that. */
 static void put_end(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
-    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_variable(f, &f->loops[0]), number(f, 1), "");
+    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_variable(f, &f->loops[0]), cg_number(f, 1), "");
     LLVMValueRef last = LLVMBuildICmp(f->b, LLVMIntEQ, next, LLVMGetParam(f->fn, 5), "");
     LLVMValueRef left = address(f, shared_line(f), place);
     put_line(f, e, LLVMBuildSelect(f->b, last, e->pointer, left, ""), align);
@@ -71,7 +67,7 @@ void opjit_cg_row_edge(cg_func *f, const cg_plan *plan)
     const uint32_t size = opjit_ir_type_size(f->ir->tensors[ir_at(f->ir, n->body)->ref].type), elements = LINE / size;
     LLVMValueRef from = opjit_cg_emit(f, ir_operand(f->ir, loop, n->flags & IR_FOR_HEAD ? 0 : 1));
     if (n->flags & IR_FOR_TAIL)
-        from = opjit_cg_sub(f, from, number(f, elements));
+        from = opjit_cg_sub(f, from, cg_number(f, elements));
     cg_edge e = { .count = 0 };
     cg_piece own;
     cg_piece_begin(f, &own);
@@ -91,7 +87,7 @@ void opjit_cg_row_edge(cg_func *f, const cg_plan *plan)
         return;
     }
     LLVMValueRef place = LLVMBuildPtrToInt(f->b, e.pointer, f->type.i64, "");
-    place = LLVMBuildAnd(f->b, place, number(f, LINE - 1), "");
+    place = LLVMBuildAnd(f->b, place, cg_number(f, LINE - 1), "");
     if (n->flags & IR_FOR_HEAD)
         put_begin(f, &e, place, size);
     else
