@@ -41,16 +41,6 @@ typedef struct walk {
     opjit_error *error;
 } walk;
 
-static bool is_tensor_array(const op_field *field)
-{
-    return field->kind == OP_INPUTS || field->kind == OP_OUTPUTS;
-}
-
-static bool is_input(const op_field *field)
-{
-    return field->kind == OP_INPUT || field->kind == OP_INPUTS;
-}
-
 static bool is_output(const op_field *field)
 {
     return field->kind == OP_OUTPUT || field->kind == OP_OUTPUTS;
@@ -76,8 +66,8 @@ opjit_status opjit_fe_count_tensors(const op_def *def, const void *desc, uint32_
     *out_inputs = *out_outputs = 0;
     for (uint32_t i = 0; i < def->field_count; i++) {
         const op_field *field = &def->fields[i];
-        uint32_t count = is_input(field) || is_output(field);
-        if (is_tensor_array(field)) {
+        uint32_t count = op_is_input(field) || is_output(field);
+        if (op_is_tensor_array(field)) {
             count = read_u32(desc, field->count);
             TRY(opjit_fe_check_count_of_tensors(def, field, count, error));
         }
@@ -160,17 +150,17 @@ static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, D
 static opjit_status take_tensors(walk *w, const op_field *field)
 {
     const void *given = read_pointer(w->op->desc, field);
-    const uint32_t count = is_tensor_array(field) ? read_u32(w->op->desc, field->count) : 1;
+    const uint32_t count = op_is_tensor_array(field) ? read_u32(w->op->desc, field->count) : 1;
     const void *copy;
     DML_TENSOR_DESC *tensors;
 
     TRY(copy_array(w, given, count, sizeof(DML_TENSOR_DESC), &copy));
     write_pointer(w->op->desc, field, copy);
     tensors = (DML_TENSOR_DESC *)copy; /* the arena's, so ours to change */
-    if (tensors == NULL && is_tensor_array(field))
+    if (tensors == NULL && op_is_tensor_array(field))
         return field_error(w, field, "NULL, must be an array of tensors");
     for (uint32_t i = 0; i < count; i++)
-        TRY(take_tensor(w, field, is_tensor_array(field) ? (int64_t)i : -1, tensors == NULL ? NULL : &tensors[i]));
+        TRY(take_tensor(w, field, op_is_tensor_array(field) ? (int64_t)i : -1, tensors == NULL ? NULL : &tensors[i]));
     return OPJIT_OK;
 }
 

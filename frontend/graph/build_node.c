@@ -39,20 +39,10 @@ static const void *read_pointer(const unsigned char *at)
     return value;
 }
 
-static bool is_input(const op_field *field)
-{
-    return field->kind == OP_INPUT || field->kind == OP_INPUTS;
-}
-
-static bool is_array(const op_field *field)
-{
-    return field->kind == OP_INPUTS || field->kind == OP_OUTPUTS;
-}
-
 /* How many tensors the field has. */
 static uint32_t tensors_of(const job *j, const op_field *field)
 {
-    return field->kind > OP_OUTPUTS ? 0 : is_array(field) ? read_u32(j->desc + field->count) : 1;
+    return field->kind > OP_OUTPUTS ? 0 : op_is_tensor_array(field) ? read_u32(j->desc + field->count) : 1;
 }
 
 /* --- the descriptor's own fields ---------------------------------------------------------------------------------- */
@@ -64,9 +54,9 @@ static opjit_status count_array(const job *j, const op_field *field)
     uint32_t others = 0;
 
     for (uint32_t i = 0; i < j->def->field_count; i++)
-        others += j->def->fields[i].kind == (is_input(field) ? OP_INPUT : OP_OUTPUT);
+        others += j->def->fields[i].kind == (op_is_input(field) ? OP_INPUT : OP_OUTPUT);
     if (count == 0) {
-        const uint32_t given = is_input(field) ? j->node->input_count : j->node->output_count;
+        const uint32_t given = op_is_input(field) ? j->node->input_count : j->node->output_count;
         count = given > others ? given - others : 0;
         memcpy(j->desc + field->count, &count, sizeof count);
     }
@@ -78,7 +68,7 @@ static opjit_status check_arrays(const job *j)
 {
     for (uint32_t i = 0; i < j->def->field_count; i++) {
         const op_field *field = &j->def->fields[i];
-        if (is_array(field))
+        if (op_is_tensor_array(field))
             TRY(count_array(j, field));
         if (field->kind == OP_UINTS || field->kind == OP_INTS || field->kind == OP_FLOATS)
             TRY(opjit_fe_check_numbers(j->def, field, read_pointer(j->desc + field->offset),
@@ -100,7 +90,7 @@ static opjit_status begin(job *j)
         memcpy(j->desc, j->node->desc, j->def->desc_size);
     TRY(check_arrays(j));
     for (uint32_t i = 0; i < j->def->field_count; i++)
-        *(is_input(&j->def->fields[i]) ? &f->input_count : &f->output_count) += tensors_of(j, &j->def->fields[i]);
+        *(op_is_input(&j->def->fields[i]) ? &f->input_count : &f->output_count) += tensors_of(j, &j->def->fields[i]);
     all = f->input_count + f->output_count;
     f->def = j->def;
     f->desc = j->desc;
@@ -133,7 +123,7 @@ static opjit_status take_given(job *j, const op_field *field, const DML_TENSOR_D
 {
     fe_tensor resolved;
 
-    TRY(opjit_fe_tensor_resolve(given, !is_input(field), j->def->name, field->name, &resolved, &j->g->error));
+    TRY(opjit_fe_tensor_resolve(given, !op_is_input(field), j->def->name, field->name, &resolved, &j->g->error));
     shape->dtype = resolved.dtype;
     shape->rank = resolved.rank;
     memcpy(shape->sizes, resolved.sizes, sizeof shape->sizes);
@@ -195,7 +185,7 @@ static opjit_status take_tensors(job *j)
         const DML_TENSOR_DESC *given = count == 0 ? NULL : read_pointer(j->desc + field->offset);
         for (uint32_t k = 0; k < count; k++) {
             const DML_TENSOR_DESC *one = given == NULL ? NULL : &given[k];
-            TRY(is_input(field) ? take_input(j, field, one, inputs++) : take_output(j, field, one, outputs++));
+            TRY(op_is_input(field) ? take_input(j, field, one, inputs++) : take_output(j, field, one, outputs++));
         }
     }
     if (j->node->input_count > inputs)
@@ -289,15 +279,15 @@ static opjit_status describe(const job *j)
     for (uint32_t i = 0; i < j->def->field_count; i++) {
         const op_field *field = &j->def->fields[i];
         const uint32_t count = tensors_of(j, field);
-        const uint32_t first = is_input(field) ? inputs : j->follows.input_count + outputs;
+        const uint32_t first = op_is_input(field) ? inputs : j->follows.input_count + outputs;
         const DML_TENSOR_DESC *descs = &j->descs[first];
         for (uint32_t k = 0; k < count; k++) {
-            if (is_input(field))
+            if (op_is_input(field))
                 describe_input(j, inputs++);
             else
                 TRY(describe_output(j, field, outputs++));
         }
-        if (count != 0 && (is_array(field) || descs->Desc != NULL))
+        if (count != 0 && (op_is_tensor_array(field) || descs->Desc != NULL))
             memcpy(j->desc + field->offset, &descs, sizeof descs);
     }
     return OPJIT_OK;

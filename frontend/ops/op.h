@@ -57,6 +57,15 @@ typedef struct op_field {
     const op_enum *enumeration;      /* OP_ENUM */
 } op_field;
 
+static inline bool op_is_input(const op_field *field)
+{
+    return field->kind == OP_INPUT || field->kind == OP_INPUTS;
+}
+static inline bool op_is_tensor_array(const op_field *field)
+{
+    return field->kind == OP_INPUTS || field->kind == OP_OUTPUTS;
+}
+
 /* The name's NUL has to fit, and so has the offset: no compiler warns of what doesn't. */
 #define OP_FITS(type, member) \
     (sizeof #member <= sizeof(((op_field *)0)->name) && offsetof(type, member) <= UINT8_MAX)

@@ -327,7 +327,7 @@ static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_byt
     return status;
 }
 
-int opjit_cli_explain_onnx(const cli_options *options)
+static int explain_onnx_model(const cli_options *options)
 {
     cli_onnx m;
     rt_bytes out;
@@ -345,6 +345,6 @@ int opjit_cli_explain_onnx(const cli_options *options)
 int opjit_cli_explain(const cli_options *options)
 {
     if (opjit_cli_is_onnx(options->arguments[0]))
-        return opjit_cli_explain_onnx(options);
+        return explain_onnx_model(options);
     return opjit_cli_with_model(options, explain_model);
 }

@@ -60,6 +60,5 @@ void opjit_cli_onnx_close(cli_onnx *m);
 /* Commands with an .onnx model; they give the exit status. */
 int opjit_cli_run_onnx(const cli_options *options);
 int opjit_cli_bench_onnx(const cli_options *options);
-int opjit_cli_explain_onnx(const cli_options *options);
 
 #endif

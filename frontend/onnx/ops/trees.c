@@ -292,7 +292,8 @@ static opjit_status read_all(onnx_import *m, const onnx_call *c, trees *t)
 
 /* --- trees -------------------------------------------------------------------------------------------------------- */
 
-uint32_t opjit_onnx_tree_cost(const tree_node *n)
+/* Comparisons that a node takes, one after the other. */
+static uint32_t cost_of(const tree_node *n)
 {
     return n->mode == LEAF ? 0 : n->mode == MEMBER ? 2 * n->member_count : n->mode == EQ || n->mode == NEQ ? 2 : 1;
 }
@@ -313,8 +314,8 @@ static opjit_status measure(onnx_import *m, const onnx_call *c, trees *t)
     }
     while (first < last) {
         const tree_node *const n = &t->nodes[queue[first++]];
-        const uint64_t below = (uint64_t)n->depth + opjit_onnx_tree_cost(n);
-        room += n->mode == LEAF ? 0 : opjit_onnx_tree_cost(n) - 1;
+        const uint64_t below = (uint64_t)n->depth + cost_of(n);
+        room += n->mode == LEAF ? 0 : cost_of(n) - 1;
         if (below > STEPS_MOST || room > NODES_MOST || room * t->targets > WEIGHTS_MOST)
             return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "trees of more than %d levels, or %d nodes", STEPS_MOST,
                                      NODES_MOST);

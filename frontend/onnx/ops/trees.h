@@ -46,7 +46,5 @@ opjit_status opjit_onnx_read_numbers(onnx_import *m, const onnx_call *c, const c
 opjit_status opjit_onnx_read_trees(onnx_import *m, const onnx_call *c, trees *t, const char *what);
 /* Those of TreeEnsemble. */
 opjit_status opjit_onnx_read_ensemble(onnx_import *m, const onnx_call *c, trees *t);
-/* Comparisons that a node takes, one after the other. */
-uint32_t opjit_onnx_tree_cost(const tree_node *n);
 
 #endif
