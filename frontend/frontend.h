@@ -266,9 +266,6 @@ uint64_t opjit_fe_key_hash(uint64_t subject_hash, const uint8_t *options_key, si
 /* Writes a finished graph in value form into a fresh *out, whose name is name.  Verified. */
 opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *options, const char *name,
                                   const opjit_allocator *allocator, ir_func *out, opjit_error *error);
-/* The same for the graph of one operator. */
-opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const char *name,
-                            const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 /* The outputs of a graph that has no inputs, each packed in memory of its bytes, computed at once by the interpreter;
  * for a few elements (evaluate.c). */
@@ -334,18 +331,16 @@ void opjit_fe_program_free(fe_program *program);
 /* Its functions as code generation takes them; NULL: no memory. */
 const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena);
 uint32_t opjit_fe_stage_count(const ir_func *f);
-/* Milliseconds of a monotonic clock. */
-double opjit_fe_now(void);
 
 /* --- from IR to kernel (kernel_image.c, compile.c, provider.c, dump.c) -------------------------------------------- */
 enum { FE_UNIT_ROOM = 1024 }; /* enough for most operators */
-/* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
 /* What a step of an interpreted kernel runs. */
 typedef struct fe_step {
     const ir_func *f; /* NULL: a custom function */
     uint32_t stage;
 } fe_step;
 
+/* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
 typedef struct fe_unit {
     rt_core *core;
     fe_graph graph;
@@ -446,8 +441,6 @@ opjit_context *opjit_fe_built_context(const opjit_graph *graph);
 uint32_t opjit_fe_built_mark(const opjit_graph *graph);
 /* Takes its outputs away, so that others can be asked for; its tensors stay. */
 void opjit_fe_built_drop_outputs(opjit_graph *graph);
-/* CANCELLED, and a message. */
-opjit_status opjit_fe_cancelled(opjit_error *error);
 static inline bool fe_is_cancelled(const fe_options *options)
 {
     return options->cancel != NULL && atomic_load_explicit(options->cancel, memory_order_relaxed);
@@ -481,6 +474,8 @@ typedef struct fe_dump {
 void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit); /* reads the environment */
 void opjit_fe_dump_pass(void *user, const char *pass, const ir_func *f);
 void opjit_fe_dump_end(fe_dump *dump);
+/* The unit's program, for its sizes or all of its dynamic dimensions'.  dump: of its passes; NULL: none (compile.c). */
+opjit_status opjit_fe_unit_program(fe_unit *unit, fe_dump *dump, opjit_error *error);
 
 /* Refuses a table of another interface or build: other data structures behind the same names.  path: for the
  * message. */

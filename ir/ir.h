@@ -302,6 +302,11 @@ static inline bool ir_is_definition(const ir_func *f, ir_ref r)
 {
     return f->nodes[r].op == IR_DEF || f->nodes[r].op == IR_SCATTER;
 }
+/* Whether n->ref is a node: a loop's variable, or what a get or an update is of. */
+static inline bool ir_names_node(const ir_node *n)
+{
+    return n->op == IR_VAR || n->op == IR_GET || n->op == IR_UPD || n->op == IR_FOR || n->op == IR_STAGE;
+}
 static inline ir_ref ir_operand(const ir_func *f, ir_ref r, uint32_t i) { return f->operands[f->nodes[r].first + i]; }
 static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
 {

@@ -19,7 +19,7 @@ opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_erro
 {
     return request->cancel == NULL || !atomic_load_explicit(request->cancel, memory_order_relaxed)
                ? OPJIT_OK
-               : opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+               : opjit_rt_cancelled(error);
 }
 
 opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, char *text, opjit_error *error)

@@ -413,6 +413,12 @@ static opjit_status compile_whole(const codegen_request *request, const cg_targe
 
 /* --- other objects ------------------------------------------------------------------------------------------------ */
 
+static opjit_status refuse_target(const rt_target *target, opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
+                           target->text);
+}
+
 /* What a module without stages has; other objects define the symbols that it refers to. */
 typedef struct contents {
     const char *name;
@@ -431,8 +437,7 @@ static opjit_status emit_contents(const contents *c, const rt_target *target, co
     job j = { .request = &module, .error = error, .target = target, .level = module.level };
     const cg_target *cpu = opjit_cg_target_find(target->arch);
     if (!cpu)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
-                               target->text);
+        return refuse_target(target, error);
     opjit_rt_bytes_init(&j.object, allocator);
     opjit_rt_arena_init(&j.arena, allocator);
     opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
@@ -469,8 +474,7 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     TRY(check(request, error));
     if (!cpu)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
-                               target->text);
+        return refuse_target(target, error);
     if (request->emit == CODEGEN_TVM_FFI) {
         const contents c = { .name = request->name, .kernel = request->kernel };
         return emit_contents(&c, target, request->allocator, &out->bytes, error);

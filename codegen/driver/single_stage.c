@@ -91,11 +91,6 @@ static bool names_tensor(const ir_node *n)
     return n->op == IR_LOAD || n->op == IR_STORE || n->op == IR_HEAD;
 }
 
-static bool names_node(const ir_node *n)
-{
-    return n->op == IR_VAR || n->op == IR_GET || n->op == IR_UPD || n->op == IR_FOR || n->op == IR_STAGE;
-}
-
 static void copy_nodes(cg_whole *w, ir_func *out)
 {
     for (uint32_t i = 1; i <= w->node_count; i++) {
@@ -109,7 +104,7 @@ static void copy_nodes(cg_whole *w, ir_func *out)
         n->body = w->node[n->body];
         if (names_tensor(n))
             n->ref = w->tensor[n->ref];
-        else if (names_node(n))
+        else if (ir_names_node(n))
             n->ref = w->node[n->ref];
     }
 }

@@ -119,7 +119,7 @@ static opjit_status ask(const job *j, cp_worker *w, bool *out_idle, opjit_error 
     switch (outcome) {
     case CP_DONE: break;
     case CP_ENDED: status = opjit_cp_worker_report(w, j->name, OPJIT_CODEGEN, error); break;
-    case CP_CANCELLED: status = opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}"); break;
+    case CP_CANCELLED: status = opjit_rt_cancelled(error); break;
     case CP_NO_MEMORY:
         status =
             !large

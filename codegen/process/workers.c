@@ -234,7 +234,7 @@ static opjit_status greet(cp_worker *w, const char *what, const atomic_bool *can
     opjit_rt_bytes_init(&bytes, allocator);
     switch (opjit_cp_receive(&line, &kind, &bytes)) {
     case CP_DONE: status = opjit_cp_take_hello(&bytes, OPJIT_BUILD_ID, error); break;
-    case CP_CANCELLED: status = opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}"); break;
+    case CP_CANCELLED: status = opjit_rt_cancelled(error); break;
     case CP_NO_MEMORY: status = opjit_rt_no_memory(error); break;
     case CP_ENDED: status = opjit_cp_worker_report(w, what, OPJIT_UNAVAILABLE, error); break;
     default: status = opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{compile worker}: it is no worker of opjit's");
@@ -314,7 +314,7 @@ opjit_status opjit_cp_worker_take(const char *what, const atomic_bool *cancel, c
         if (w != NULL)
             break;
         if (cancel != NULL && atomic_load(cancel))
-            return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+            return opjit_rt_cancelled(error);
         opjit_rt_await_until(&changes, seen, opjit_rt_nanoseconds() + LOOK_NS);
     }
     if (w->pid > 0 && !is_alive(w)) {

@@ -298,15 +298,10 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
             "{kernel} {!name}\"{%s}\": has custom operators, which are functions of this process and can't be "
             "compiled ahead of time",
             k->name);
-    if (subject->dynamic != NULL) {
-        TRY(opjit_fe_dynamic_program(subject->dynamic, &unit->graph, &unit->options, unit->name,
-                                     &unit->core->allocator, &unit->program, error));
-        unit->dynamic = NULL; /* it is the caller's */
-        return opjit_fe_dynamic_label(subject->dynamic, &unit->graph, error);
-    }
-    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
-                              &unit->program, error));
-    return opjit_fe_graph_label(subject, &unit->graph, error);
+    TRY(opjit_fe_unit_program(unit, NULL, error));
+    unit->dynamic = NULL; /* it is the caller's */
+    return subject->dynamic != NULL ? opjit_fe_dynamic_label(subject->dynamic, &unit->graph, error)
+                                    : opjit_fe_graph_label(subject, &unit->graph, error);
 }
 
 static uint64_t workspace_of(const fe_version *version)

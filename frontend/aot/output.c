@@ -35,7 +35,7 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
                                 .kernel = &kernel };
     codegen_version *versions;
     codegen_result result = { .entries = NULL };
-    const double start = opjit_fe_now();
+    const double start = rt_milliseconds();
     opjit_status status = OPJIT_OK;
 
     TRY(opjit_fe_codegen(a->context->core, &codegen, error));
@@ -56,7 +56,7 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
     status = versions == NULL ? opjit_rt_no_memory(error) : codegen->compile(&request, &result, error);
     if (status == OPJIT_OK) {
         *out = result.bytes;
-        report(a, k, out->size, opjit_fe_now() - start);
+        report(a, k, out->size, rt_milliseconds() - start);
     }
     opjit_rt_arena_free(&arena);
     return status;

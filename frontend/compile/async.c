@@ -132,7 +132,7 @@ static opjit_status compile(opjit_job *job, opjit_kernel **out, opjit_error *err
     opjit_status status;
 
     if (atomic_load(&job->cancel))
-        return opjit_fe_cancelled(error);
+        return opjit_rt_cancelled(error);
     if (job->work != NULL)
         return job->work(job->user, job->context, &job->cancel, error);
     if (job->first == OPJIT_TIER_QUICK)
@@ -260,7 +260,7 @@ static opjit_status submit(opjit_job *job, const opjit_async_executor *executor,
     bool refused;
 
     if (!enlist(job))
-        return opjit_fe_cancelled(error);
+        return opjit_rt_cancelled(error);
     if (executor == NULL) /* whoever waits for it runs it */
         return OPJIT_OK;
     opjit_job_retain(job); /* the task's */
@@ -464,7 +464,7 @@ void opjit_job_cancel(opjit_job *job)
     if (!claimed)
         return;
     opjit_job_retain(job);
-    opjit_fe_cancelled(&error);
+    opjit_rt_cancelled(&error);
     finish(job, OPJIT_CANCELLED, NULL, &error);
     opjit_job_release(job);
 }

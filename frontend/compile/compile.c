@@ -166,7 +166,7 @@ static codegen_emit code_kind(const rt_target *target)
 /* Code of unit->program, which is freed here or by the caller. */
 static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
 {
-    const double start = opjit_fe_now();
+    const double start = rt_milliseconds();
     rt_arena arena;
     codegen_functions functions;
     codegen_request request = {
@@ -190,7 +190,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
     request.variants = opjit_fe_program_list(&unit->program, &arena);
     opjit_rt_bytes_init(&code.bytes, request.allocator);
     status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
-    *times = (rt_kernel_times){ times->compile_ms, times->lower_ms, times->passes_ms, opjit_fe_now() - start,
+    *times = (rt_kernel_times){ times->compile_ms, times->lower_ms, times->passes_ms, rt_milliseconds() - start,
                                 times->load_ms, code.modules, code.direct };
     memcpy(unit->refused, code.refused, sizeof unit->refused);
     if (status == OPJIT_OK && request.emit == CODEGEN_ASM)
@@ -208,20 +208,25 @@ typedef struct program_maker {
     double start;
 } program_maker;
 
+opjit_status opjit_fe_unit_program(fe_unit *unit, fe_dump *dump, opjit_error *error)
+{
+    const opjit_allocator *a = &unit->core->allocator;
+    const fe_trace trace = dump == NULL || dump->kinds == 0 ? NULL : opjit_fe_dump_pass;
+
+    if (unit->dynamic != NULL)
+        return opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, a, &unit->program,
+                                        error);
+    return opjit_fe_program_make(&unit->graph, &unit->options, unit->name, a, trace, dump, &unit->program, error);
+}
+
 static opjit_status make_program(void *user, opjit_error *error)
 {
     program_maker *maker = user;
-    fe_unit *unit = maker->unit;
     fe_dump dump;
 
-    maker->start = opjit_fe_now();
-    opjit_fe_dump_begin(&dump, unit);
-    if (unit->dynamic != NULL)
-        TRY(opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
-                                     &unit->program, error));
-    else
-        TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
-                                  dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
+    maker->start = rt_milliseconds();
+    opjit_fe_dump_begin(&dump, maker->unit);
+    TRY(opjit_fe_unit_program(maker->unit, &dump, error));
     opjit_fe_dump_end(&dump);
     return OPJIT_OK;
 }
@@ -236,7 +241,7 @@ static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *
         status = generate(unit, image, times, error);
     times->lower_ms = unit->program.lower_ms;
     times->passes_ms = unit->program.passes_ms;
-    times->compile_ms = opjit_fe_now() - maker.start;
+    times->compile_ms = rt_milliseconds() - maker.start;
     opjit_fe_program_free(&unit->program);
     return status;
 }
@@ -293,7 +298,7 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
     if (*out_found)
         return OPJIT_OK;
     if (fe_is_cancelled(&unit->options)) /* before a library is loaded */
-        return opjit_fe_cancelled(error);
+        return opjit_rt_cancelled(error);
     TRY(make_image(unit, image, times, error));
     if (disk != NULL && opjit_rt_disk_store(disk, key, image->data, image->size))
         count(counts, RT_CACHE_DISK_WRITE);
@@ -423,12 +428,7 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     opjit_status status;
 
     unit->options.once = false; /* the interpreter would take long for what may never be needed */
-    if (unit->dynamic != NULL)
-        TRY(opjit_fe_dynamic_program(unit->dynamic, &unit->graph, &unit->options, unit->name, &unit->core->allocator,
-                                     &unit->program, error));
-    else
-        TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
-                                  &unit->program, error));
+    TRY(opjit_fe_unit_program(unit, NULL, error));
     times.lower_ms = unit->program.lower_ms;
     times.passes_ms = unit->program.passes_ms;
     times.compile_ms = times.lower_ms + times.passes_ms;
@@ -458,7 +458,7 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
     opjit_status status;
     fe_unit *unit = NULL;
     if (fe_is_cancelled(options))
-        return opjit_fe_cancelled(error);
+        return opjit_rt_cancelled(error);
     TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(whole->data, whole->size), &unit, error));
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
@@ -472,10 +472,10 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
             opjit_rt_error_copy(error, &reason);
         }
     }
-    unit->options.cancel = NULL;   /* which the kernel outlives, */
-    unit->options.executor = NULL; /* and this, too, */
-    unit->options.image = NULL;    /* and this, */
-    unit->dynamic = NULL;          /* and this */
+    unit->options.cancel = NULL; /* the kernel outlives what the caller lent: this and the next three */
+    unit->options.executor = NULL;
+    unit->options.image = NULL;
+    unit->dynamic = NULL;
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;

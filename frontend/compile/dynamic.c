@@ -136,7 +136,7 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_
     opjit_status status;
 
     if (fe_is_cancelled(s->options))
-        return opjit_fe_cancelled(error);
+        return opjit_rt_cancelled(error);
     status = read_for(s->dynamic, values, true, &graph, error);
     if (status == OPJIT_OK)
         status = lower_sample(s, values, &graph, out_value, out, error);
@@ -278,7 +278,7 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
                                       const char *name, const opjit_allocator *allocator, fe_program *out,
                                       opjit_error *error)
 {
-    const double start = opjit_fe_now();
+    const double start = rt_milliseconds();
     sampler s = { .dynamic = dynamic,
                   .graph = graph,
                   .options = options,
@@ -307,7 +307,7 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
     status = make_general(&s, out, error);
     opjit_fe_sizes_free(&s.sizes);
     opjit_rt_arena_free(&s.arena);
-    out->passes_ms = opjit_fe_now() - start;
+    out->passes_ms = rt_milliseconds() - start;
     if (status != OPJIT_OK)
         opjit_fe_program_free(out);
     return status;

@@ -4,16 +4,9 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "frontend/frontend.h"
 #include "ir/passes/pass.h"
-
-double opjit_fe_now(void)
-{
-    struct timespec now;
-    return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 uint32_t opjit_fe_stage_count(const ir_func *f)
 {
@@ -393,7 +386,7 @@ static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_
     opjit_status status;
 
     TRY(opjit_fe_graph_lower(graph, m->options, m->name, program->allocator, &base, error));
-    program->lower_ms = opjit_fe_now() - m->start;
+    program->lower_ms = rt_milliseconds() - m->start;
     status = make_all(m, &base, error);
     program->variants[program->count] = base; /* from here on the program frees it */
     program->masks[program->count++] = 0;
@@ -410,7 +403,7 @@ static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_
 /* One part of a graph with custom operators: its buffers are the whole's. */
 static opjit_status make_part(const making *m, const fe_part *part, opjit_error *error)
 {
-    const double start = opjit_fe_now();
+    const double start = rt_milliseconds();
     fe_program *program = m->program;
     ir_func *f = &program->variants[program->count];
     uint64_t flops, read, written;
@@ -420,7 +413,7 @@ static opjit_status make_part(const making *m, const fe_part *part, opjit_error 
     for (uint32_t t = 1; t < f->tensor_count; t++)
         if (f->tensors[t].role == IR_IN || f->tensors[t].role == IR_OUT || f->tensors[t].role == IR_CONSTANT)
             f->tensors[t].slot = part->slots[f->tensors[t].slot];
-    program->lower_ms += opjit_fe_now() - start;
+    program->lower_ms += rt_milliseconds() - start;
     if (!count_flops(f, &flops))
         return opjit_rt_no_memory(error);
     TRY(opjit_ir_run_passes(f, &m->env, opjit_ir_last_pass(m->env.target), error));
@@ -458,7 +451,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
                                 .trace = trace,
                                 .user = user },
                        .program = out,
-                       .start = opjit_fe_now() };
+                       .start = rt_milliseconds() };
     opjit_status status;
 
     memset(out, 0, sizeof *out);
@@ -468,7 +461,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
     if (out->variants == NULL)
         return opjit_rt_no_memory(error);
     status = graph->parts != NULL ? make_parts(&m, graph, error) : make_variants(&m, graph, error);
-    out->passes_ms = opjit_fe_now() - m.start - out->lower_ms;
+    out->passes_ms = rt_milliseconds() - m.start - out->lower_ms;
     if (status != OPJIT_OK)
         opjit_fe_program_free(out);
     return status;

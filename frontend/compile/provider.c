@@ -88,7 +88,7 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
         { "codegen", PROCESS, "opjit_codegen_query", NULL, "it starts the workers of OPJIT_CONTEXT_OUT_OF_PROCESS" },
     };
     const bool outside = (core->flags & OPJIT_CONTEXT_OUT_OF_PROCESS) != 0;
-    const double start = opjit_fe_now();
+    const double start = rt_milliseconds();
     char path[RT_MODULE_PATH], named[RT_MODULE_PATH];
     opjit_codegen_query_fn query;
     void *symbol;
@@ -101,8 +101,19 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
     *out = query(CODEGEN_ABI);
     TRY(opjit_fe_codegen_check(*out, path, error));
     if (fresh)
-        report_loaded(core, path, (*out)->llvm_version, opjit_fe_now() - start);
+        report_loaded(core, path, (*out)->llvm_version, rt_milliseconds() - start);
     return OPJIT_OK;
 }
 
 #endif
+
+opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
+{
+    const opjit_codegen *codegen;
+
+    opjit_rt_error_clear(error);
+    if (context == NULL)
+        return opjit_rt_refuse_null(error, "context");
+    TRY(opjit_fe_codegen(context->core, &codegen, error));
+    return codegen->warm(&context->target, &context->core->allocator, error);
+}

@@ -98,7 +98,7 @@ static opjit_status work(void *user, opjit_context *context, atomic_bool *cancel
 
     opjit_rt_lock(&m->making);
     atomic_store(&m->thread, (uintptr_t)pthread_self());
-    status = begin(m, cancel) ? make(m, o, context, cancel, error) : opjit_fe_cancelled(error);
+    status = begin(m, cancel) ? make(m, o, context, cancel, error) : opjit_rt_cancelled(error);
     begin(m, NULL);
     atomic_store(&m->thread, 0);
     opjit_rt_unlock(&m->making);

@@ -334,17 +334,3 @@ opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *optio
         opjit_ir_free(out);
     return status;
 }
-
-opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const char *name,
-                            const opjit_allocator *allocator, ir_func *out, opjit_error *error)
-{
-    fe_graph graph = { 0 };
-    opjit_status status;
-
-    opjit_rt_arena_init(&graph.arena, allocator);
-    status = opjit_fe_graph_of(op, options, &graph, error);
-    if (status == OPJIT_OK)
-        status = opjit_fe_graph_lower(&graph, options, name, allocator, out, error);
-    opjit_fe_graph_free(&graph);
-    return status;
-}

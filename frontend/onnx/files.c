@@ -57,8 +57,7 @@ const char *opjit_onnx_folder(rt_arena *arena, const char *path)
 
 void opjit_onnx_drop(wire_bytes part)
 {
-    const long size = sysconf(_SC_PAGESIZE);
-    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096;
+    const uintptr_t page = opjit_rt_page_size();
     const uintptr_t begin = align_up((uintptr_t)part.data, page);
     const uintptr_t end = ((uintptr_t)part.data + (uintptr_t)part.size) / page * page;
     if (begin < end)

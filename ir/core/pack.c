@@ -34,11 +34,6 @@ static ir_reach *find_all(ir_func *f, ir_func *out)
     return all;
 }
 
-static bool names_node(const ir_node *n)
-{
-    return n->op == IR_VAR || n->op == IR_GET || n->op == IR_UPD || n->op == IR_FOR || n->op == IR_STAGE;
-}
-
 static void pack_stage(ir_func *f, ir_ref stage, const ir_reach *seen, ir_func *out)
 {
     const uint32_t first = out->node_count, *places = opjit_ir_reach_places(f, seen);
@@ -49,7 +44,7 @@ static void pack_stage(ir_func *f, ir_ref stage, const ir_reach *seen, ir_func *
         n.first = out->operand_count;
         for (uint32_t i = 0; i < n.count; i++)
             out->operands[out->operand_count++] = first + places[ir_operand(f, r, i)];
-        n.ref = names_node(&n) ? first + places[n.ref] : n.ref;
+        n.ref = ir_names_node(&n) ? first + places[n.ref] : n.ref;
         n.body = n.body != 0 ? first + places[n.body] : 0;
         n.next = n.next != 0 && r != stage ? first + places[n.next] : 0;
         out->nodes[out->node_count++] = n;

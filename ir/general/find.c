@@ -302,8 +302,7 @@ static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut
 opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error)
 {
     opjit_rt_error_clear(error);
-    return status == OPJIT_CANCELLED ? opjit_rt_refuse(error, status, "{!argument}the {job} was {cancelled}")
-                                     : opjit_rt_no_memory(error);
+    return status == OPJIT_CANCELLED ? opjit_rt_cancelled(error) : opjit_rt_no_memory(error);
 }
 
 static opjit_status try_groups(finder *x, ir_general *out, ir_cut *out_cut, opjit_error *error)

@@ -276,7 +276,7 @@ static opjit_status link_nodes(generalizer *g)
             continue;
         n->next = own->next != 0 ? g->map[own->next] : 0;
         n->body = own->body != 0 ? g->map[own->body] : 0;
-        if (own->op == IR_VAR || own->op == IR_GET || own->op == IR_UPD || own->op == IR_FOR || own->op == IR_STAGE)
+        if (ir_names_node(own))
             n->ref = g->map[own->ref];
         if (!ir_is_pure(g->base, r))
             TRY(link_operands(g, r));

@@ -31,6 +31,8 @@ static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to)
 
 /* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
+/* The variable of a loop or dimension of one as its value; everything else as it is. */
+ir_ref opjit_ir_single_value(ir_func *f, ir_ref r);
 /* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
 /* What an index is without bounds that are numbers: those of a tensor, where what is outside is not chosen; also in the

@@ -378,7 +378,7 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase la
         if (pass->leaves <= f->phase)
             continue;
         if (env->cancel != NULL && atomic_load_explicit(env->cancel, memory_order_relaxed))
-            return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+            return opjit_rt_cancelled(error);
         f->section_count = 0; /* a pass makes nodes anywhere */
         f->sections = NULL;
         memset(f->steps, 0, sizeof f->steps);

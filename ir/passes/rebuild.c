@@ -89,8 +89,7 @@ static ir_ref remake_get(rebuild *b, ir_ref get)
     return ir_is_pure(b->f, to) ? to : opjit_ir_get(b->f, to);
 }
 
-/* The variable of a loop or dimension of one as its value. */
-static ir_ref single_value(ir_func *f, ir_ref r)
+ir_ref opjit_ir_single_value(ir_func *f, ir_ref r)
 {
     if (ir_at(f, r)->op != IR_VAR)
         return r;
@@ -117,7 +116,7 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     for (uint32_t i = 0; i < n.count; i++) {
         operands[i] = known(b, ir_operand(f, r, i));
         if (n.op != IR_LOAD) /* a load's coordinates stay comparable with a store's */
-            operands[i] = single_value(f, operands[i]);
+            operands[i] = opjit_ir_single_value(f, operands[i]);
         same = same && operands[i] == ir_operand(f, r, i);
     }
     if (n.op == IR_LOAD)

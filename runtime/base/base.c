@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -433,4 +434,11 @@ void opjit_rt_hex(uint64_t value, uint32_t digits, char *out)
         out[digits] = "0123456789abcdef"[value & 15];
         value >>= 4;
     }
+}
+
+size_t opjit_rt_page_size(void)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+
+    return page > 0 ? (size_t)page : 4096;
 }

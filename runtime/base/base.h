@@ -58,6 +58,9 @@ static inline void opjit_rt_error_clear(opjit_error *error)
         memset(error, 0, sizeof error->status + 4); /* OPJIT_OK and an empty message in one store */
 }
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
+opjit_status opjit_rt_cancelled(opjit_error *error); /* OPJIT_CANCELLED, "the job was cancelled" */
+
+size_t opjit_rt_page_size(void); /* of the system's memory */
 
 /* A public structure whose first field is a uint32_t struct_size, with the sizes of all its versions, oldest first.
  * RT_SIZE_TO names a version's last field.  The newest size is that of the whole structure, which RT_STRUCT_ENDS_WITH

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/cache/cache.h"
@@ -126,14 +125,6 @@ static void print_line(char *line, size_t length)
     (void)written; /* there is nobody to report a failure to */
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = { 0 };
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Hosts never see NULL in an event's texts. */
 static const char *text_or_empty(const char *text)
 {
@@ -158,7 +149,7 @@ void opjit_rt_event(rt_core *core, const opjit_event *event, const char *format,
         opjit_event full = *event;
         full.struct_size = sizeof full;
         full.line = line;
-        full.time_ns = now_ns();
+        full.time_ns = opjit_rt_nanoseconds();
         full.name = text_or_empty(full.name);
         full.target = text_or_empty(full.target);
         full.reason = text_or_empty(full.reason);

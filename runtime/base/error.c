@@ -243,6 +243,11 @@ opjit_status opjit_rt_no_memory(opjit_error *error)
     return opjit_rt_error_set(error, OPJIT_OUT_OF_MEMORY, "out of memory");
 }
 
+opjit_status opjit_rt_cancelled(opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+}
+
 /* --- structures that may grow ------------------------------------------------------------------------------------- */
 
 /* Finds the part of a structure with this struct_size that both sides know, and the structure's newest size. */

@@ -2,6 +2,7 @@
 /* lock.c - mutual exclusion and waiting on futexes, for processes that fork. */
 #define _GNU_SOURCE
 #include "runtime/base/lock.h"
+#include "runtime/base/base.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -13,15 +14,9 @@
 enum { FREE = 0, HELD = 1, AWAITED = 2, HOW = 3 }; /* the word's lowest bits; the other bits are the process's number */
 #define NUMBER(process_number) ((uint32_t)(process_number) << 2)
 
-static size_t page_size(void)
-{
-    const long page = sysconf(_SC_PAGESIZE);
-    return page > 0 ? (size_t)page : 4096;
-}
-
 void opjit_rt_process_init(rt_process *process)
 {
-    const size_t bytes = page_size();
+    const size_t bytes = opjit_rt_page_size();
     void *const page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     atomic_init(&process->given, 1);
@@ -37,7 +32,7 @@ void opjit_rt_process_init(rt_process *process)
 void opjit_rt_process_free(rt_process *process)
 {
     if (process->number != &process->only)
-        munmap(process->number, page_size());
+        munmap(process->number, opjit_rt_page_size());
 }
 
 uint32_t opjit_rt_process_give(rt_process *process)
@@ -100,7 +95,7 @@ void opjit_rt_await(atomic_uint *count, uint32_t seen)
 
 uint64_t opjit_rt_nanoseconds(void)
 {
-    struct timespec now;
+    struct timespec now = { 0 };
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

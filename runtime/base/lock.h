@@ -45,6 +45,10 @@ void opjit_rt_await(atomic_uint *count, uint32_t seen); /* returns once *count i
 /* The same until CLOCK_MONOTONIC says `end`, in nanoseconds; false: it does. */
 bool opjit_rt_await_until(atomic_uint *count, uint32_t seen, uint64_t end);
 uint64_t opjit_rt_nanoseconds(void); /* of CLOCK_MONOTONIC */
+static inline double rt_milliseconds(void)
+{
+    return (double)opjit_rt_nanoseconds() * 1e-6;
+}
 void opjit_rt_wake_all(atomic_uint *count);
 
 #endif

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <string.h>
-#include <time.h>
 
 /* --- programs ----------------------------------------------------------------------------------------------------- */
 
@@ -161,12 +160,6 @@ opjit_status opjit_rt_program_create(rt_core *core, const void *image, size_t si
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static double milliseconds(void)
-{
-    struct timespec now;
-    return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 static size_t kernel_size(uint32_t buffers)
 {
     return sizeof(opjit_kernel) + buffers * sizeof(slot);
@@ -282,7 +275,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
                                     uint32_t constant_count, const rt_kernel_hooks *hooks, const rt_kernel_times *times,
                                     opjit_kernel **out, opjit_error *error)
 {
-    const double start = milliseconds();
+    const double start = rt_milliseconds();
     opjit_status status;
     opjit_kernel *k;
     program *p;
@@ -304,7 +297,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     k->pointers = pointers_of(k, k->hooks.customs);
     if (times != NULL)
         k->times = *times;
-    k->times.load_ms += milliseconds() - start;
+    k->times.load_ms += rt_milliseconds() - start;
     if (p->mapping.base != NULL && rt_wants_events(core))
         report_load(k, p);
     *out = k;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_object.h - the fields of a kernel, for kernel.c (life), call.c and call.c (calls); everyone else
- * uses kernel.h. */
+/* kernel_object.h - the fields of a kernel, for the files of this folder and device/call.c; everyone else uses
+ * kernel.h. */
 #ifndef OPJIT_RUNTIME_CALL_KERNEL_OBJECT_H
 #define OPJIT_RUNTIME_CALL_KERNEL_OBJECT_H
 
@@ -198,7 +198,7 @@ typedef struct rt_place {
 bool opjit_rt_overlaps_by_place(const opjit_kernel *k, const slot *slots, void *const *buffers, rt_place *room,
                                 uint64_t *alias, uint32_t *out_output, uint32_t *out_other);
 
-/* --- call.c ------------------------------------------------------------------------------------------------ */
+/* --- device/call.c ------------------------------------------------------------------------------------------------ */
 /* Fills launches out of the metadata. */
 opjit_status opjit_rt_program_launches(rt_core *core, program *p, opjit_error *error);
 /* Gives back what programs and kernels have on the device. */

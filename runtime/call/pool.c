@@ -20,7 +20,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <opjit/opjit.h>
@@ -106,14 +105,6 @@ struct opjit_pool {
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static inline void pause_cpu(void)
 {
 #if defined(__x86_64__)
@@ -151,7 +142,7 @@ static uint32_t spin(opjit_pool *p, bool (*ready)(uint32_t gate, uint32_t seen),
     uint64_t since = 0;
 
     while (p->spins && !ready(gate, seen)) {
-        const uint64_t now = now_ns();
+        const uint64_t now = opjit_rt_nanoseconds();
         since = since == 0 ? now : since;
         if (now - since >= SPIN_NS) {
             if (now - since >= SPIN_IN_CALL_NS || atomic_load_explicit(&p->calls, memory_order_relaxed) == 0)
@@ -290,15 +281,16 @@ static uint32_t missing(opjit_pool *p, uint64_t units)
  * would never be shared: so after one the next run wakes helpers at once, until one is short. */
 static uint64_t run_while_short(opjit_pool *p, const job *j)
 {
-    const uint64_t start = now_ns();
+    const uint64_t start = opjit_rt_nanoseconds();
     uint64_t done = 0;
 
     do {
         run_units(j, 0, done, done + 1);
-        if (done == 0 && now_ns() - start >= WAKE_NS)
+        if (done == 0 && opjit_rt_nanoseconds() - start >= WAKE_NS)
             atomic_store_explicit(&p->heavy, true, memory_order_relaxed);
         done++;
-    } while (done < j->units && (double)(now_ns() - start) * (double)(j->units - done) < WAKE_NS * (double)done);
+    } while (done < j->units &&
+             (double)(opjit_rt_nanoseconds() - start) * (double)(j->units - done) < WAKE_NS * (double)done);
     return done;
 }
 
@@ -358,14 +350,14 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
     if (j.units > 1 && p->threads > 1) {
         const bool asleep = missing(p, j.units) != 0;
         const bool at_once = asleep && atomic_load_explicit(&p->heavy, memory_order_relaxed);
-        const uint64_t start = at_once ? now_ns() : 0;
+        const uint64_t start = at_once ? opjit_rt_nanoseconds() : 0;
         if (asleep && !at_once)
             done = run_while_short(p, &j);
         if (j.units - done > 1 && acquire(p)) {
             p->job = j;
             run_together(p, done);
             atomic_store(&p->holder, 0);
-            if (at_once && now_ns() - start < WAKE_NS)
+            if (at_once && opjit_rt_nanoseconds() - start < WAKE_NS)
                 atomic_store_explicit(&p->heavy, false, memory_order_relaxed);
             return OPJIT_OK;
         }

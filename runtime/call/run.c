@@ -5,7 +5,6 @@
 #include "runtime/call/kernel_object.h"
 
 #include <string.h>
-#include <time.h>
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
@@ -28,23 +27,15 @@ static opjit_status run_step(const rt_run *r, uint32_t index, uint64_t extent, o
     return opjit_rt_run_stage(r, index, extent, error);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = { 0 };
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static opjit_status run_step_timed(const rt_run *r, uint32_t index, opjit_error *error)
 {
     rt_timing *const timing = r->timing;
-    const uint64_t extent = extent_of(r, index), begin = now_ns();
+    const uint64_t extent = extent_of(r, index), begin = opjit_rt_nanoseconds();
     const opjit_status status = run_step(r, index, extent, error);
 
     if (timing->count < timing->capacity)
         timing->steps[timing->count] =
-            (opjit_step_time){ begin, now_ns(), extent, index, r->program->steps[index].kind };
+            (opjit_step_time){ begin, opjit_rt_nanoseconds(), extent, index, r->program->steps[index].kind };
     timing->count++;
     return status;
 }

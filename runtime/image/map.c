@@ -13,16 +13,9 @@
 
 enum { MOST_FAULTS = 3, CHUNK_PAGES = 16 };
 
-static size_t page_size(void)
-{
-    const long page = sysconf(_SC_PAGESIZE);
-
-    return page > 0 ? (size_t)page : 4096;
-}
-
 static size_t mapping_size(size_t size)
 {
-    return (size_t)align_up(size, page_size());
+    return (size_t)align_up(size, opjit_rt_page_size());
 }
 
 /* Returns NULL with errno set. */
@@ -36,7 +29,7 @@ static void *map_writable(size_t bytes, int populate)
 /* The lock is held. */
 static bool map_chunk(rt_code_pages *pages)
 {
-    const size_t bytes = CHUNK_PAGES * page_size();
+    const size_t bytes = CHUNK_PAGES * opjit_rt_page_size();
 
     opjit_rt_code_pages_free(pages);
     pages->next = map_writable(bytes, 0);
@@ -77,7 +70,7 @@ static void *take_pages(rt_code_pages *pages, size_t bytes)
 static bool map_by_flip(rt_code_pages *pages, const void *image, size_t size, rt_mapping *out)
 {
     const size_t total = mapping_size(size);
-    const bool small = total <= MOST_FAULTS * page_size();
+    const bool small = total <= MOST_FAULTS * opjit_rt_page_size();
     /* Populated, unless there are few pages: one system call for all of them is cheaper than a fault for each. */
     void *const base =
         small && pages != NULL ? take_pages(pages, total) : map_writable(total, small ? 0 : MAP_POPULATE);

@@ -36,6 +36,19 @@ void test_expect_operator(uint32_t level, const DML_OPERATOR_DESC *desc, const c
     opjit_context_destroy(context);
 }
 
+void test_lower(opjit_operator *op, const fe_options *options, const char *name, ir_func *out)
+{
+    const opjit_allocator *const allocator = &opjit_rt_default_allocator;
+    fe_graph graph = { 0 };
+    opjit_error error;
+
+    opjit_rt_arena_init(&graph.arena, allocator);
+    ck_assert_msg(opjit_fe_graph_of(op, options, &graph, &error) == OPJIT_OK &&
+                      opjit_fe_graph_lower(&graph, options, name, allocator, out, &error) == OPJIT_OK,
+                  "%s", error.message);
+    opjit_fe_graph_free(&graph);
+}
+
 void test_append_lowered(opjit_context *context, const DML_OPERATOR_DESC *desc, rt_bytes *out)
 {
     fe_options options;
@@ -45,8 +58,7 @@ void test_append_lowered(opjit_context *context, const DML_OPERATOR_DESC *desc, 
 
     ck_assert_msg(opjit_operator_create(context, desc, &op, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_int_eq(opjit_fe_options_read(context, op, NULL, &options, &error), OPJIT_OK);
-    ck_assert_msg(opjit_fe_lower(op, &options, "test", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                  error.message);
+    test_lower(op, &options, "test", &f);
     opjit_ir_print(&f, out);
     opjit_ir_free(&f);
     opjit_operator_release(op);

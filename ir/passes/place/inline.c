@@ -119,15 +119,6 @@ static ir_ref written(const inliner *in, uint32_t instance, ir_ref node)
     return opjit_ir_table_get(&in->memo, (uint64_t)instance << 32 | node);
 }
 
-/* The variable of a dimension of one element as its value. */
-static ir_ref single_value(ir_func *f, ir_ref r)
-{
-    if (ir_at(f, r)->op != IR_VAR)
-        return r;
-    const ir_interval i = opjit_ir_interval(f, r);
-    return i.lo == i.hi ? opjit_ir_index(f, i.lo) : r;
-}
-
 /* The instance that the load reads, + 1; 0: no memory. */
 static uint32_t instance_read(inliner *in, ir_ref load, const ir_ref *coordinates)
 {
@@ -215,7 +206,7 @@ static ir_ref write_node(inliner *in, uint32_t instance, ir_ref r)
     if (n.op == IR_LOAD)
         return write_load(in, instance, r, operands);
     for (uint32_t i = 0; i < n.count; i++)
-        operands[i] = single_value(f, operands[i]);
+        operands[i] = opjit_ir_single_value(f, operands[i]);
     return unique(in, opjit_ir_make(f, (ir_op)n.op, (ir_type)n.type, n.count, operands));
 }
 

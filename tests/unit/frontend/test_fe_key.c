@@ -7,6 +7,7 @@
 
 #include "frontend/frontend.h"
 #include "tests/support/cases.h"
+#include "tests/support/descriptors.h"
 
 static opjit_context *context;
 
@@ -28,7 +29,6 @@ static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_by
     fe_options options;
     opjit_operator *op;
     ir_func f;
-    opjit_error error;
 
     if (opjit_operator_create(context, &c->op, &op, NULL) != OPJIT_OK)
         return false;
@@ -44,8 +44,7 @@ static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_by
     opjit_fe_operator_key(op, options.late_mask, key);
     for (uint32_t i = 0; i < options.late_count; i++)
         opjit_rt_bytes_u8(key, options.late[i]);
-    ck_assert_msg(opjit_fe_lower(op, &options, "k", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                  error.message);
+    test_lower(op, &options, "k", &f);
     opjit_ir_print(&f, text);
     opjit_ir_free(&f);
     if (options.late_mask == 0)
