@@ -140,13 +140,13 @@ static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 /* Bytes from one value of a loop's variable to the next: an argument where a shape decides them, so that kernels of
- * other shapes have equal tiles; a constant between neighbours, and in scratch, where the schedule decides them (the
- * rows of a packed panel). */
+ * other shapes have equal tiles; a constant between neighbours, and in memory of the kernel's own, where the schedule
+ * decides them (the rows of a packed panel). */
 static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int64_t bytes, cg_tile_access *out)
 {
     enum { NEIGHBOUR = 8, PANEL = 256, BLOCK = 256 /* elements, from one block of k to the next */ };
-    const bool scratch = b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)].role == IR_SCRATCH;
-    const int64_t most = scratch ? PANEL : NEIGHBOUR;
+    const ir_tensor *root = &b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)];
+    const int64_t most = ir_is_memory((ir_role)root->role) ? PANEL : NEIGHBOUR;
     if ((bytes >= -most && bytes <= most) || bytes == BLOCK * a->bits / 8) {
         out->by[l] = bytes;
         return true;

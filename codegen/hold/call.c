@@ -100,6 +100,7 @@ static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile
     case CG_PASS_VALUE: v = word(f, arg->node); break;
     case CG_PASS_BASE: v = opjit_cg_base_pointer(f, arg->tensor); break;
     case CG_PASS_ADDRESS: v = address(f, plan, arg, lo); break;
+    case CG_PASS_FETCH: v = opjit_cg_next_address(f, plan); break;
     case CG_PASS_DISTANCE: v = distance(f, plan, arg); break;
     }
     close_scope(f);

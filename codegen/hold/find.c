@@ -108,7 +108,9 @@ static void take_around(finder *w, const ir_ref *before, uint32_t count)
     }
 }
 
-static bool find_tile(finder *w, ir_ref loop, uint32_t depth, const ir_ref *before, uint32_t count)
+/* around: the loop that it is in, and the two around that. */
+static bool find_tile(finder *w, ir_ref loop, uint32_t depth, const ir_ref *before, uint32_t count,
+                      const ir_ref *around)
 {
     cg_func *f = w->f;
     uint32_t at[CG_TILE_LOOPS] = { 0 };
@@ -135,23 +137,26 @@ static bool find_tile(finder *w, ir_ref loop, uint32_t depth, const ir_ref *befo
     mark_starts(&plan->tile, plan->tile.part[CG_TILE_BEGIN], at);
     mark_own_starts(&plan->tile, at);
     plan->tile.choice = find_choice(w->b);
+    opjit_cg_tile_find_next(w->b, around[0], around[1], around[2]);
     plan->next = w->first;
     w->first = plan;
     return true;
 }
 
-static bool find_in(finder *w, ir_ref around, uint32_t depth)
+/* around: of the loop whose statements they are, that loop, and the two around it. */
+static bool find_in(finder *w, const ir_ref *around, uint32_t depth)
 {
     const ir_func *ir = w->f->ir;
     ir_ref before[MOST_BEFORE];
     uint32_t count = 0;
-    for (ir_ref s = ir_at(ir, around)->body; s != 0; s = ir_at(ir, s)->next) {
+    for (ir_ref s = ir_at(ir, around[0])->body; s != 0; s = ir_at(ir, s)->next) {
         const ir_node *n = ir_at(ir, s);
         if (n->op != IR_FOR) {
             count = is_fixed_let(w->f, s) ? count : 0;
             continue;
         }
-        if (n->hold ? !find_tile(w, s, depth, before, count) : !find_in(w, s, depth + 1))
+        const ir_ref in[] = { s, around[0], around[1] };
+        if (n->hold ? !find_tile(w, s, depth, before, count, around) : !find_in(w, in, depth + 1))
             return false;
         if (count == MOST_BEFORE)
             memmove(before, before + 1, --count * sizeof before[0]);
@@ -243,7 +248,7 @@ bool opjit_cg_find_tiles(cg_func *f, ir_ref stage)
     finder w = { .f = f };
     if (f->cpu->grid)
         return true;
-    return find_in(&w, stage, 1) && (!w.first || find_stays(&w, stage));
+    return find_in(&w, (ir_ref[]){ stage, stage, stage }, 1) && (!w.first || find_stays(&w, stage));
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
@@ -267,4 +272,6 @@ void opjit_cg_tile_text(const cg_tile_plan *plan, rt_bytes *out)
     if (plan->after > 0)
         opjit_rt_bytes_printf(out, ", with %" PRIu32 " after", plan->after);
     opjit_rt_bytes_printf(out, ", %" PRIu32 " arguments", t->args);
+    if (plan->fetch.load != 0)
+        opjit_rt_bytes_printf(out, ", fetches %s", plan->fetch.row != 0 ? "the next copy" : "the next one's");
 }

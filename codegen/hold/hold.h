@@ -4,7 +4,7 @@
  * that equal ones, of whatever kernel, are one piece of code: addresses, distances that follow from a shape, values and
  * the number of iterations are arguments, which the function gets as an array of 64-bit words.
  *
- * find.c finds tiles, build.c and access.c make the records, call.c emits the call, body.c the function;
+ * find.c finds tiles, build.c and access.c make the records, call.c and next.c emit the call, body.c the function;
  * driver/tile_code.c has it compiled, unless the target writes it itself (trace.h). */
 #ifndef OPJIT_CODEGEN_HOLD_HOLD_H
 #define OPJIT_CODEGEN_HOLD_HOLD_H
@@ -21,6 +21,7 @@ enum {
     CG_TILE_STEPS = 64,
     CG_TILE_ARGS = 96,
     CG_TILE_REMEMBERED = 1024, /* values of nodes, and addresses of accesses, one per iteration in which they differ */
+    CG_TILE_NEXT_LOOPS = 4, /* of a copy */
     CG_TILE_STORES = 512       /* of one statement, in all iterations of the loops that are unrolled */
 };
 
@@ -90,6 +91,8 @@ typedef struct cg_tile {
     uint32_t part[CG_TILE_PARTS]; /* the first step of each, + 1 */
     uint32_t choice;              /* node + 1 of an argument: END is emitted twice, for each of its values; 0: once */
     uint32_t stays;               /* the registers are stored to their memory at the end */
+    uint32_t fetch, fetch_by;     /* arguments + 1: from where on a line is prefetched each round, and bytes from one to
+                                     the next; 0: nothing is */
     uint32_t loops, registers, accesses, nodes, steps, args, remembered;
     uint32_t row[CG_TILE_ACCESSES]; /* where rows of an access are remembered */
     cg_tile_loop loop[CG_TILE_LOOPS];
@@ -106,7 +109,7 @@ enum {
     CG_TILE_ACCESS_BYTES = 6 * 4 + CG_TILE_LOOPS * (8 + 4),
     CG_TILE_NODE_BYTES = 12 * 4 + 8,
     CG_TILE_STEP_BYTES = 5 * 4,
-    CG_TILE_BYTES = 8 + (CG_TILE_PARTS + 9 + CG_TILE_ACCESSES) * 4 + CG_TILE_LOOPS * CG_TILE_LOOP_BYTES +
+    CG_TILE_BYTES = 8 + (CG_TILE_PARTS + 11 + CG_TILE_ACCESSES) * 4 + CG_TILE_LOOPS * CG_TILE_LOOP_BYTES +
                     CG_TILE_REGISTERS * CG_TILE_REGISTER_BYTES + CG_TILE_ACCESSES * CG_TILE_ACCESS_BYTES +
                     CG_TILE_NODES * CG_TILE_NODE_BYTES + CG_TILE_STEPS * CG_TILE_STEP_BYTES
 };
@@ -127,6 +130,7 @@ typedef enum cg_tile_pass {
     CG_PASS_VALUE,  /* an expression that does not depend on the tile's loops */
     CG_PASS_BASE,   /* the address of a tensor */
     CG_PASS_ADDRESS, /* the address of an access, with given values of the loops' variables */
+    CG_PASS_FETCH,   /* the address that it prefetches first */
     CG_PASS_DISTANCE /* bytes of an access from one value of loop `number`'s variable to the next */
 } cg_tile_pass;
 
@@ -143,6 +147,20 @@ typedef struct cg_tile_held {
     uint32_t first, count;       /* registers */
 } cg_tile_held;
 
+/* What a tile prefetches of what is read next: what the next tiles load, or what is copied for them. */
+typedef struct cg_tile_next {
+    ir_ref load;       /* 0: nothing */
+    int64_t by;        /* bytes from what it reads now to what it reads next */
+    ir_ref inner, outer; /* variables of the loops around the tile */
+    int64_t tiles;     /* iterations of the inner one, at most */
+    int64_t row;       /* bytes from one row of a copy to the next; 0: no copy */
+    int64_t lines;     /* of a row; */
+    int64_t parts;     /* the rows are in so many, each of as many as a tile has rounds */
+    int64_t part;      /* bytes from the first of one part to that of the next; no copy: from one tile's to the next */
+    ir_ref var[CG_TILE_NEXT_LOOPS]; /* of the copy */
+    uint32_t vars;
+} cg_tile_next;
+
 typedef struct cg_tile_plan {
     cg_tile tile;
     ir_ref loop;
@@ -151,6 +169,7 @@ typedef struct cg_tile_plan {
     cg_tile_held held[CG_TILE_TENSORS];
     uint32_t held_count;
     uint32_t before, after;    /* loops before and after the held one that belong to it */
+    cg_tile_next fetch;
     struct cg_tile_plan *next; /* of the stage */
 } cg_tile_plan;
 
@@ -181,6 +200,9 @@ void opjit_cg_tile_in_memory(cg_tile_builder *b);
  * can't have it, or has no room. */
 uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref access);
 uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg);
+/* next.c.  find: for a tile in loop `inner` in loop `outer` in `around`; address: CG_PASS_FETCH. */
+void opjit_cg_tile_find_next(cg_tile_builder *b, ir_ref inner, ir_ref outer, ir_ref around);
+LLVMValueRef opjit_cg_next_address(cg_func *f, const cg_tile_plan *plan);
 /* The registers of a tensor; NULL: it isn't held. */
 const cg_tile_held *opjit_cg_tile_held(const cg_tile_builder *b, uint32_t tensor);
 uint32_t opjit_cg_tile_nest(const cg_tile_builder *b); /* one bit per loop */

@@ -26,10 +26,16 @@ static void hold_again(x86_tile *m)
             x86_tile_set(m, i, m->home[m->tr->op[i].at]);
 }
 
+/* In the loop the first register counts, and the second one has what is prefetched, if anything is. */
+static uint32_t x86_tile_taken(const x86_tile *m, uint32_t part)
+{
+    return part == CG_TRACE_LOOP ? 1 + (m->tr->t->fetch != 0) : 0;
+}
+
 /* Numbers, and rows where registers are left over. */
 static void begin_part(x86_tile *m, cg_trace_part part)
 {
-    uint32_t taken = part == CG_TRACE_LOOP; /* the first one counts */
+    uint32_t taken = x86_tile_taken(m, part);
     m->part = part;
     m->row_count = m->next_row = 0;
     opjit_cg_x86_tile_numbers(m, taken);
@@ -138,10 +144,21 @@ static bool move_numbers(x86_tile *m, uint32_t copies)
     return moved;
 }
 
+/* The round's line of what is read next. */
+static void put_fetch(x86_tile *m)
+{
+    const x86_mem line = { .base = opjit_cg_x86_tile_integers[1], .index = X86_NO_INDEX };
+    const x86_mem by = x86_tile_argument(m->tr->t->fetch_by - 1);
+    opjit_cg_x86_fetch(m->out, &line, X86_FETCH_SECOND);
+    opjit_cg_x86_memory(m->out, X86_TILE_ADD, line.base, &by);
+}
+
 /* So many iterations, one after the other. */
 static void put_iterations(x86_tile *m, uint32_t copies)
 {
     bool moved = true;
+    if (m->tr->t->fetch != 0)
+        put_fetch(m);
     for (m->copy = 0; m->copy < copies; m->copy++) {
         begin_copy(m, moved);
         put_part(m);
@@ -158,6 +175,10 @@ static void put_loop(x86_tile *m)
     const int32_t copies = (int32_t)m->copies;
     begin_part(m, CG_TRACE_LOOP);
     opjit_cg_x86_memory(m->out, X86_TILE_MOVE, left, &count);
+    if (m->tr->t->fetch != 0) {
+        const x86_mem first = x86_tile_argument(m->tr->t->fetch - 1);
+        opjit_cg_x86_memory(m->out, X86_TILE_MOVE, opjit_cg_x86_tile_integers[1], &first);
+    }
     if (copies > 1) {
         opjit_cg_x86_immediate(m->out, SUBTRACT, left, copies);
         const size_t over = opjit_cg_x86_jump(m->out, X86_JUMP_LESS);
@@ -216,7 +237,7 @@ static bool give_homes(x86_tile *m)
 static void count_saved(x86_tile *m)
 {
     for (uint32_t p = 0; p < CG_TRACE_PARTS; p++) {
-        uint32_t used = p == CG_TRACE_LOOP;
+        uint32_t used = x86_tile_taken(m, p);
         for (uint32_t i = 0; i < m->tr->numbers[p]; i++)
             used += m->tr->number[p][i].uses > 0;
         used = used > X86_TILE_INTEGERS ? X86_TILE_INTEGERS : used;
