@@ -23,7 +23,8 @@ enum {
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,       /* of columns, */
-    MOST_TILE_VECTORS = 3,  /* or of three, with 32 vector registers, where fewer columns are for nothing */
+    MOST_TILE_VECTORS = 3,  /* or of three, with 32 vector registers, where fewer columns are for nothing: */
+    SAVED_COLUMNS = 40,     /* one in so many, by which a tile of two is faster */
     MOST_BLOCK = 512,       /* rows or columns */
     LINE_WORDS = 32,        /* k of bytes that are packed line by line, in fours, */
     MOST_LINE = 4096,       /* of at most so many columns */
@@ -111,7 +112,8 @@ static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_tar
     if (columns <= lanes)
         return lanes;
     const bool three = !has_16_registers(target) && !c->r->general;
-    return three && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
+    const int64_t of_three = up(columns, most) * most, of_two = up(columns, usual) * usual;
+    return three && of_three * SAVED_COLUMNS < of_two * (SAVED_COLUMNS - 1) ? most : usual;
 }
 
 /* For set_blocks: however many there are. */
@@ -156,8 +158,8 @@ static void choose_blocks(contraction *c, const rt_target *target)
         set_blocks(c, columns, most_columns);
         if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
             break;
-        if (shared && most_rows > LEAST_ROWS_SHARED)
-            most_rows /= 2;
+        if (shared && rows->block > LEAST_ROWS_SHARED)
+            most_rows = up(up(rows->size, rows->blocks + 1), rows->tile) * rows->tile;
         else if (most_columns > LEAST_COLUMNS)
             most_columns /= 2;
         else
