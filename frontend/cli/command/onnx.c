@@ -14,6 +14,7 @@
 #include "frontend/cli/measure/measure.h"
 
 #define CONSTANT_ELEMENTS 64u /* at most, of an input that may become a constant */
+#define ALIGNMENT 64u         /* bytes, of what a kernel reads and writes */
 
 bool opjit_cli_is_onnx(const char *path)
 {
@@ -130,9 +131,8 @@ static opjit_status read_file(cli_onnx *m, const char *text)
     f->name = name_of(m, text, &path);
     if (f->name == NULL)
         return opjit_rt_no_memory(&m->error);
-    opjit_rt_bytes_init(&f->bytes, &opjit_rt_default_allocator);
     m->file_count++;
-    opjit_status status = opjit_cli_read_file(path, FILES_MAX_DATA, &f->bytes, &m->error);
+    opjit_status status = opjit_cli_map_file(path, FILES_MAX_DATA, &f->bytes, &m->error);
     if (status == OPJIT_OK)
         status = opjit_cli_npy_read(f->bytes.data, f->bytes.size, &f->array, &m->error);
     if (status == OPJIT_OK && f->array.rank > 8)
@@ -344,15 +344,21 @@ uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port)
     return bytes;
 }
 
-/* Memory for a binding, zeroed. */
-static opjit_status allocate(cli_onnx *m, const opjit_model_port *port)
+/* As DirectML counts them.  What a file lacks of that is on its last page. */
+static uint64_t binding_bytes(const opjit_model_port *port)
 {
     const uint64_t elements = opjit_cli_onnx_bytes(port);
-    const uint64_t bytes = elements == 0 ? 4 : (elements + 3) / 4 * 4; /* as DirectML counts them */
-    void *const memory = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)bytes, 64);
+    return elements == 0 ? 4 : (elements + 3) / 4 * 4;
+}
+
+/* Memory for a binding; what is behind its elements is 0. */
+static opjit_status allocate(cli_onnx *m, const opjit_model_port *port)
+{
+    const uint64_t bytes = binding_bytes(port);
+    void *const memory = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)bytes, ALIGNMENT);
     if (memory == NULL)
         return opjit_rt_no_memory(&m->error);
-    memset(memory, 0, (size_t)bytes);
+    memset((uint8_t *)memory + opjit_cli_onnx_bytes(port), 0, (size_t)(bytes - opjit_cli_onnx_bytes(port)));
     m->allocated[port->binding] = memory;
     m->bindings[port->binding] = (opjit_binding){ memory, bytes };
     return OPJIT_OK;
@@ -364,14 +370,20 @@ static opjit_status bind_input(cli_onnx *m, const opjit_model_port *port, bool f
         const cli_onnx_file *const f = &m->files[i];
         if (strcmp(f->name, port->name) != 0)
             continue;
-        TRY(allocate(m, port)); /* a file's elements lie anywhere */
-        memcpy(m->allocated[port->binding], f->bytes.data + f->array.data_offset, (size_t)opjit_cli_onnx_bytes(port));
+        const uint8_t *const elements = f->bytes.data + f->array.data_offset;
+        if (f->array.elements != 0 && f->array.data_offset % ALIGNMENT == 0) { /* as NumPy writes them */
+            m->bindings[port->binding] = (opjit_binding){ (void *)(uintptr_t)elements, binding_bytes(port) };
+            return OPJIT_OK;
+        }
+        TRY(allocate(m, port));
+        memcpy(m->allocated[port->binding], elements, (size_t)opjit_cli_onnx_bytes(port));
         return OPJIT_OK;
     }
     if (!fill)
         return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT,
                                   "input \"%.80s\" is missing: give --input %.80s=FILE.npy", port->name, port->name);
     TRY(allocate(m, port));
+    memset(m->allocated[port->binding], 0, (size_t)opjit_cli_onnx_bytes(port));
     if (port->dtype == DML_TENSOR_DATA_TYPE_FLOAT32) {
         float *const x = m->allocated[port->binding];
         for (uint64_t i = 0; i < opjit_cli_onnx_bytes(port) / sizeof *x; i++)
@@ -418,7 +430,7 @@ void opjit_cli_onnx_close(cli_onnx *m)
         if (m->allocated[i] != NULL)
             opjit_rt_release(&opjit_rt_default_allocator, m->allocated[i], (size_t)m->bindings[i].bytes);
     for (uint32_t i = 0; i < m->file_count; i++)
-        opjit_rt_bytes_free(&m->files[i].bytes);
+        opjit_cli_unmap(&m->files[i].bytes);
     opjit_plan_destroy(m->plan);
     opjit_kernel_release(m->kernel);
     opjit_model_close(m->model);

@@ -8,12 +8,13 @@
 #include <opjit/reflect.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/files/files.h"
 #include "frontend/cli/files/npy.h"
 
 /* An input that a .npy file holds. */
 typedef struct cli_onnx_file {
     const char *name; /* of the input */
-    rt_bytes bytes;   /* of the file */
+    cli_mapped bytes; /* of the file */
     npy_array array;
 } cli_onnx_file;
 
@@ -30,7 +31,7 @@ typedef struct cli_onnx {
     opjit_dim ranges[OPJIT_MAX_DIMS]; /* dimensions that stay dynamic, and their sizes in the call */
     uint64_t dims[OPJIT_MAX_DIMS];
     uint32_t range_count;
-    opjit_binding *bindings; /* inputs, then outputs; owned: allocated[] */
+    opjit_binding *bindings; /* inputs, then outputs; owned: allocated[], else a file's */
     void **allocated;
     uint32_t binding_count;
     bool is_empty; /* no output has elements: there is nothing to call */
@@ -46,8 +47,8 @@ opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, o
                                  cli_onnx *out);
 /* Compiles it. */
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
-/* Compiles it, and makes memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or
- * (fill) small numbers. */
+/* Compiles it, and makes memory for all bindings; a file's elements are read where they lie.
+ * Inputs without a file are refused, or (fill) small numbers. */
 opjit_status opjit_cli_onnx_prepare(const cli_options *options, cli_onnx *m, bool fill);
 /* What a call brings: bindings and dimensions. */
 opjit_call opjit_cli_onnx_call(const cli_onnx *m);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,33 @@ static opjit_status read_at(int folder, const char *name, int flags, uint64_t li
     if (status == OPJIT_OK && out->size > limit)
         status = too_long(limit, error);
     return status;
+}
+
+opjit_status opjit_cli_map_file(const char *path, uint64_t limit, cli_mapped *out, opjit_error *error)
+{
+    int fd = -1;
+    uint64_t size = 0;
+    opjit_status status = OPJIT_OK;
+    *out = (cli_mapped){ NULL, 0 };
+    TRY(open_regular(AT_FDCWD, path, 0, &fd, &size, error));
+    if (size > limit) {
+        status = too_long(limit, error);
+    } else if (size != 0) { /* all of it will be read: in one piece sooner than page by page */
+        void *const memory = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+        if (memory == MAP_FAILED)
+            status = system_error("can't be mapped", error);
+        else
+            *out = (cli_mapped){ memory, (size_t)size };
+    }
+    close(fd);
+    return status;
+}
+
+void opjit_cli_unmap(cli_mapped *file)
+{
+    if (file->data != NULL)
+        munmap((void *)(uintptr_t)file->data, file->size);
+    *file = (cli_mapped){ NULL, 0 };
 }
 
 opjit_status opjit_cli_read_input(uint64_t limit, rt_bytes *out, opjit_error *error)

@@ -23,6 +23,14 @@ void opjit_cli_file_close(cli_file *file);
 
 /* Reads a regular file of at most limit bytes into *out, which is empty and gets a NUL behind its last byte. */
 opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out, opjit_error *error);
+/* Maps one instead: its bytes to read, at the beginning of a page; those behind its last one on that page are 0.
+ * data NULL: none, or an empty file. */
+typedef struct cli_mapped {
+    const uint8_t *data;
+    size_t size;
+} cli_mapped;
+opjit_status opjit_cli_map_file(const char *path, uint64_t limit, cli_mapped *out, opjit_error *error);
+void opjit_cli_unmap(cli_mapped *file);
 opjit_status opjit_cli_read_input(uint64_t limit, rt_bytes *out, opjit_error *error); /* likewise, standard input */
 opjit_status opjit_cli_file_read(const cli_file *file, uint64_t limit, rt_bytes *out, opjit_error *error);
 
