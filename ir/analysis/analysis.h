@@ -169,6 +169,9 @@ bool opjit_ir_span(const ir_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* Whether a <= b + slack is proven wherever both are evaluated: a search, by all of the above and by the bounds of the
  * loops around.  false: not proven. */
 bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack);
+/* The same by a search that ends after so many sums, at most IR_SUMS. */
+enum { IR_SUMS = 128 };
+bool opjit_ir_proves_within(const ir_func *f, ir_ref a, ir_ref b, int64_t slack, uint32_t sums);
 /* Whether the intervals of its terms say that a sum is at most 0: the first step of that search. */
 bool opjit_ir_sum_is_at_most_0(const ir_func *f, const ir_affine *sum);
 

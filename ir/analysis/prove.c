@@ -5,7 +5,7 @@
  * a term is replaced by a bound of it: an end of its loop, or an operand of a clamp, choice or rounding. */
 #include "ir/analysis/proof.h"
 
-enum { SUMS = 128 /* looked at in a proof */, DEPTH = 6 /* terms replaced one after the other */ };
+enum { DEPTH = 6 /* terms replaced one after the other */ };
 
 /* A sum that could not be proven with so much budget; terms are replaced in any order, so most sums come again. */
 typedef struct failure {
@@ -17,7 +17,7 @@ typedef struct proof {
     interval_walk *w;
     uint32_t budget;
     bool has_failed;
-    failure failed[2 * SUMS]; /* by hash; unset until has_failed: most proofs need one sum */
+    failure failed[2 * IR_SUMS]; /* by hash; unset until has_failed: most proofs need one sum */
 } proof;
 
 static uint64_t hash_of(const ir_affine *s, uint32_t depth)
@@ -30,12 +30,12 @@ static uint64_t hash_of(const ir_affine *s, uint32_t depth)
 
 static failure *failure_of(proof *p, uint64_t hash)
 {
-    uint32_t i = (uint32_t)(hash >> 32) % (2 * SUMS);
+    uint32_t i = (uint32_t)(hash >> 32) % (2 * IR_SUMS);
     if (!p->has_failed)
         memset(p->failed, 0, sizeof p->failed);
     p->has_failed = true;
     while (p->failed[i].hash != 0 && p->failed[i].hash != hash)
-        i = (i + 1) % (2 * SUMS);
+        i = (i + 1) % (2 * IR_SUMS);
     return &p->failed[i];
 }
 
@@ -123,7 +123,7 @@ static bool prove(proof *p, const ir_affine *s, uint32_t depth)
     return false;
 }
 
-static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
+static bool walk_proves_within(interval_walk *w, ir_ref a, ir_ref b, int64_t slack, uint32_t sums)
 {
     ir_affine s = { 0 };
     if (!opjit_ir_affine_add_values(w->f, &s, a, 1) || !opjit_ir_affine_add_values(w->f, &s, b, -1) ||
@@ -131,16 +131,26 @@ static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
         return false;
     proof p;
     p.w = w;
-    p.budget = SUMS;
+    p.budget = sums;
     p.has_failed = false;
     return prove(&p, &s, DEPTH);
 }
 
-bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
+static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
+{
+    return walk_proves_within(w, a, b, slack, IR_SUMS);
+}
+
+bool opjit_ir_proves_within(const ir_func *f, ir_ref a, ir_ref b, int64_t slack, uint32_t sums)
 {
     interval_walk w;
     interval_walk_begin(&w, f);
-    return (slack >= 0 && opjit_ir_ordered(f, a, b)) || walk_proves_le(&w, a, b, slack);
+    return (slack >= 0 && opjit_ir_ordered(f, a, b)) || walk_proves_within(&w, a, b, slack, sums);
+}
+
+bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
+{
+    return opjit_ir_proves_within(f, a, b, slack, IR_SUMS);
 }
 
 bool opjit_ir_sum_is_at_most_0(const ir_func *f, const ir_affine *sum)

@@ -3,9 +3,12 @@
  * tensor.  Takes a statement; proves this, or reports an error: what can't be proven is refused. */
 #include "ir/verify/guards.h"
 
+enum { FEW_SUMS = 16 };
+
 /* Whether the index is in [0, last], with the help of at most so many guards at once. */
-static bool is_inside(bounds *b, ir_ref x, ir_ref last, uint32_t count)
+static bool is_inside(bounds *b, ir_ref x, ir_ref last, uint32_t count, uint32_t sums)
 {
+    b->sums = sums;
     return opjit_ir_guards_prove(b, opjit_ir_index(b->v->f, 0), x, 0, count) &&
            opjit_ir_guards_prove(b, x, last, 0, count);
 }
@@ -21,9 +24,11 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
         if (known.lo > known.hi || (known.lo >= 0 && known.hi < (int64_t)t.sizes[d]))
             continue;
         const ir_ref last = opjit_ir_index(f, (int64_t)t.sizes[d] - 1);
-        /* Pairs of guards come last: they take the most time. */
-        if (!is_inside(b, x, last, 1) && !(opjit_ir_guards_learn(b) && is_inside(b, x, last, 1)) &&
-            !is_inside(b, x, last, 2))
+        /* A proof that is found takes few sums, and one that is not takes all that it may: so with few of them all
+         * guards are tried before one is tried with many.  Pairs of guards come last: they take the most time. */
+        if (!is_inside(b, x, last, 1, FEW_SUMS) &&
+            !(opjit_ir_guards_learn(b) && is_inside(b, x, last, 1, FEW_SUMS)) &&
+            !is_inside(b, x, last, 1, IR_SUMS) && !is_inside(b, x, last, 2, IR_SUMS))
             return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d,
                                         (long long)known.lo, (long long)known.hi, (unsigned long long)t.sizes[d]);
     }
@@ -98,7 +103,7 @@ opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement)
         plain = is_plain(v, ir_operand(v->f, statement, i));
     if (plain) /* as nearly all are: what loops and selects say would not be asked */
         return node.op == IR_YIELD && node.imm ? check_box(v, statement) : OPJIT_OK;
-    bounds b = { .v = v };
+    bounds b = { .v = v, .sums = IR_SUMS };
     v->walk++;
     opjit_ir_guards_assume_loops(&b);
     for (uint32_t i = 0; i < node.count; i++)

@@ -258,6 +258,7 @@ bool opjit_ir_guards_learn(bounds *b)
     const uint32_t before = k->changes;
     if (k->learned == k->changes)
         return false;
+    b->sums = IR_SUMS;
     for (uint32_t i = 0; i < k->choice_count; i++) { /* also those that are found here */
         comparison *c = &k->choices[i];
         c->below = learn_below(b, c->less, c->more, c->strict, c->below);

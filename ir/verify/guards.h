@@ -34,6 +34,7 @@ typedef struct bounds {
     verifier *v;
     guards known;
     uint32_t steps; /* left for the proof of one coordinate */
+    uint32_t sums;  /* that each search of it may look at */
 } bounds;
 
 /* guards.c: the loops around the position; a condition that is `truth` there; what follows from those together, which

@@ -107,7 +107,7 @@ static bool holds_times(bounds *b, const guard *g, int64_t times, ir_ref a, ir_r
     const ir_ref more = ir_expr2(f, IR_IADD, IR_INDEX, a, part);
     int64_t changed;
     return !f->failed && checked_muli(g->least, times, &changed) && checked_addi(slack, changed, &changed) &&
-           (depth > 0 ? holds(b, more, c, changed, depth) : opjit_ir_proves_le(f, more, c, changed));
+           (depth > 0 ? holds(b, more, c, changed, depth) : opjit_ir_proves_within(f, more, c, changed, b->sums));
 }
 
 /* Likewise; k * idiv(x, k) is near x, which a smaller multiple is not. */
@@ -128,7 +128,7 @@ static bool holds(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
     b->steps--;
     if (!opjit_ir_guards_difference(f, &sum, a, c) || !checked_subi(sum.constant, slack, &sum.constant))
         return false;
-    if (holds_at_once(b, &sum) || opjit_ir_proves_le(f, a, c, slack))
+    if (holds_at_once(b, &sum) || opjit_ir_proves_within(f, a, c, slack, b->sums))
         return true;
     for (uint32_t i = 0; depth > 0 && i < k->count; i++)
         if (holds_with(b, &k->at_least[i], times_of(&k->at_least[i], &sum), a, c, slack, 0))

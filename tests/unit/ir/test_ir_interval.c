@@ -232,7 +232,8 @@ static void check_factor(sample *s, const pair_claim *c)
 
 START_TEST(random_pairs)
 {
-    uint32_t proven = 0, ordered = 0, factors = 0, digits = 0, spans = 0, least = 0, wrong = 0, refuted = 0;
+    uint32_t proven = 0, ordered = 0, factors = 0, digits = 0, spans = 0, least = 0, wrong = 0, refuted = 0,
+             longer = 0;
     seed = 4711;
     for (int round = 0; round < 3000; round++) {
         sample s;
@@ -270,6 +271,9 @@ START_TEST(random_pairs)
             check_factor(&s, &c);
         if (c.at_most && c.slack >= 0) /* the dearest prover knows what the cheapest one does */
             ck_assert(c.proven);
+        const bool at_once = opjit_ir_proves_within(&s.f, c.a, c.b, c.slack, 2);
+        ck_assert(!at_once || c.proven); /* what few sums show, more of them do, and some that these don't */
+        longer += c.proven && !at_once;
         proven += c.proven;
         ordered += c.ordered;
         spans += c.has_span;
@@ -279,6 +283,7 @@ START_TEST(random_pairs)
         opjit_ir_free(&s.f);
     }
     ck_assert_uint_gt(proven, 500); /* they do find what is there */
+    ck_assert_uint_gt(longer, 0);
     ck_assert_uint_gt(ordered, 300);
     ck_assert_uint_gt(spans, 1000);
     ck_assert_uint_gt(factors, 100);
