@@ -4,12 +4,14 @@
 turns.
 
     onnxruntime_provider.py LIBRARY FOLDER [TEXT] [--threads N] [--claim gain|all] [--rounds N] [--calls]
+                            [--cpu]
         FOLDER: keeps the models; TEXT: rows whose names have it
 
 Sizes are fixed by free dimension overrides, so that claim=gain can measure.  A row has the least time of a call of
 both, their ratio (the median of all rounds), the creation of both sessions, that of a second session with a cache_dir
 and that of one of a context model (--calls: neither is made), and whether the provider claimed anything.  On one thread
-calls are timed in its processor time, so that other programs count little."""
+calls are timed in its processor time, so that other programs count little; --cpu: on several, too, in that of all, and
+none of them waits by turning around."""
 import argparse
 import math
 import os
@@ -61,7 +63,19 @@ def provider_options(given, entries=(), **more):
     options = onnx_peers.options(given.threads)
     devices = [d for d in ort.get_ep_devices() if d.ep_name == "OpjitExecutionProvider"]
     options.add_provider_for_devices(devices, {"claim": given.claim, "threads": str(given.threads)} | more)
-    for key, value in entries:
+    for key, value in (*entries, *idle(given)):
+        options.add_session_config_entry(key, value)
+    return options
+
+
+def idle(given):
+    """What a session is told so that threads that wait take no processor time."""
+    return [("session.intra_op.allow_spinning", "0")] if given.cpu else []
+
+
+def host_options(given):
+    options = onnx_peers.options(given.threads)
+    for key, value in idle(given):
         options.add_session_config_entry(key, value)
     return options
 
@@ -80,11 +94,11 @@ def later_sessions(model, given):
 def measure(path, sizes, values, given):
     feed = onnx_peers.feed_of(onnx_peers.session_of(path, 1), sizes, values)
     model = fixed(path, feed)
-    host, host_ms = timed_session(model, onnx_peers.options(given.threads), providers=["CPUExecutionProvider"])
+    host, host_ms = timed_session(model, host_options(given), providers=["CPUExecutionProvider"])
     cached_ms, context_ms = (0, 0) if given.calls else later_sessions(model, given)
     ours, ours_ms = timed_session(model, provider_options(given))
     same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(host.run(None, feed), ours.run(None, feed)))
-    clock = time.thread_time if given.threads == 1 else time.perf_counter
+    clock = time.thread_time if given.threads == 1 else time.process_time if given.cpu else time.perf_counter
     pairs = [(least_call(host, feed, clock), least_call(ours, feed, clock)) for _ in range(given.rounds)]
     ratio = statistics.median(b / a for a, b in pairs)
     print(f"| {os.path.basename(path):36s} | {min(a for a, _ in pairs):8.3f} | {min(b for _, b in pairs):8.3f} | "
@@ -103,6 +117,7 @@ def main():
     parser.add_argument("--claim", default="gain")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     given = parser.parse_args()
     os.makedirs(given.folder, exist_ok=True)
     ort.register_execution_provider_library("opjit", os.path.abspath(given.library))
