@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of hosts share: memory that stays, and many threads at once."""
+"""What the tests of hosts share: how many cases, memory that stays, and many threads at once."""
 import gc
 import os
 import pathlib
 import threading
+
+
+def cases(count):
+    """OPJIT_CASES of them: a number, or a percentage."""
+    text = os.environ.get("OPJIT_CASES", "")
+    return max(1, count * int(text[:-1]) // 100) if text.endswith("%") else int(text or count)
 
 
 def resident():
