@@ -794,7 +794,7 @@ TOLERANCE, OF_HOST = 1e-4, 4  # of published models
 
 
 def off(results, want):
-    """The largest difference, and the largest one of the largest number of its output; integers: 1 where any differs."""
+    """The largest difference, and the largest part of its output's largest number; integers: 1 where any differs."""
     import published
     most = portion = 0.0
     for got, w in zip(results, want):
