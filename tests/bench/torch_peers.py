@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_peers.py [--threads N] [--rounds N] [--only TEXT] - torch.compile(backend="opjit") beside PyTorch itself and
-its inductor: microseconds of a call, interleaved, the least of the rounds (the thread's processor time on one thread),
+"""torch_peers.py [--threads N] [--rounds N] [--only TEXT] [--cpu] - torch.compile(backend="opjit") beside PyTorch and
+its inductor: microseconds of a call, interleaved, the least of the rounds (the thread's processor time on one thread;
+with --cpu that of all threads on several, which wait asleep, where the environment says GOMP_SPINCOUNT=0),
 the medians of the rounds' ratios, to Dynamo alone (backend="eager"), too, and the first call, with nothing cached.  The
 C library is told to keep memory that is freed: otherwise new pages, which whoever allocates at a bad moment pays for,
 cost as much as a mask.  Calls are timed when opjit's fastest kernels are in place.  Needs PyTorch, g++ for inductor,
@@ -98,9 +99,9 @@ def keep_memory():
     libc.mallopt(mmap_threshold, 32 << 20)
 
 
-def measured(ways, args, rounds):
+def measured(ways, args, rounds, cpu):
     """Microseconds of each way in each round, one way after the other."""
-    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+    clock = time.thread_time if torch.get_num_threads() == 1 else time.process_time if cpu else time.perf_counter
     begin = clock()
     ways[0](*args)
     count = max(2, min(300, int(0.03 / (clock() - begin))))
@@ -124,6 +125,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="")
+    parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     keep_memory()
@@ -147,7 +149,7 @@ def main():
                 firsts.append(first_call(made, args) * 1e3)
                 ways.append(made)
             opjit.torch.finish()
-            plain, inductor, ours, dynamo = measured(ways, args, options.rounds)
+            plain, inductor, ours, dynamo = measured(ways, args, options.rounds, options.cpu)
         print(f"| {name} | {min(plain):.0f} | {min(inductor):.0f} | {min(ours):.0f} | {ratio(ours, plain):.2f} | "
               f"{ratio(ours, inductor):.2f} | {ratio(ours, dynamo):.2f} | {firsts[0]:.0f} | {firsts[1]:.0f} | "
               f"{firsts[2]:.0f} |", flush=True)

@@ -48,6 +48,8 @@ class Case(unittest.TestCase):
     def setUp(self):
         torch._dynamo.reset()
         counters.clear()
+        opjit.torch._refused.clear()
+        opjit.torch._seen.clear()
         torch.set_num_threads(1)
         self.enterContext(mock.patch.object(_compile, "CALL", 1e6))  # kernels in training of any size
 

@@ -26,8 +26,10 @@ from ._kernel import finish
 
 __all__ = ["backend", "counters", "finish"]
 
-_refused = collections.Counter()  # how often a function's graph had no kernels for all sizes, by its code
+_refused = collections.Counter()  # how often a graph had no kernels for all sizes, by what it calls
+_seen = {}  # and the sizes of the tensors that it was traced with
 SPECIAL = 4  # so often the sizes are those of the call
+TRACES, GRAPHS = 16, 1000  # of a graph, and graphs, whose sizes are kept
 
 
 @functools.cache
@@ -128,13 +130,30 @@ def _marked(shape_env):
     return symbols
 
 
-def _specialise(inputs):
-    """Sizes that Dynamo holds to be dynamic become those of this call, and guards."""
+def _specialise(inputs, kept=frozenset()):
+    """Sizes that Dynamo holds to be dynamic become those of this call, and guards, but for those of the symbols."""
     for x in inputs:
         for size in (x.shape if isinstance(x, torch.Tensor) else [x]):
             if (isinstance(size, torch.SymInt) and size.node.has_hint()
-                    and not size.node.expr.free_symbols & _marked(size.node.shape_env)):
+                    and not size.node.expr.free_symbols & (_marked(size.node.shape_env) | kept)):
                 int(size)
+
+
+def _varied(gm, key):
+    """The symbols of sizes that were not the same in all traces of what has the key, the most varied ones first: with
+    dynamic=True Dynamo gives each size a symbol, such as those of heads, which never change."""
+    tensors = [x for n in gm.graph.nodes if n.op == "placeholder"
+               and isinstance(x := n.meta.get("example_value"), torch.Tensor)]
+    sizes = [size for x in tensors for size in x.shape]
+    hints = tuple(s.node.hint if isinstance(s, torch.SymInt) else s for s in sizes)
+    rows = _seen.setdefault((key, tuple(x.dim() for x in tensors)), {})
+    if len(rows) < TRACES:
+        rows[hints] = True
+    counts = collections.Counter()
+    for size, values in zip(sizes, zip(*rows, hints)):
+        if isinstance(size, torch.SymInt) and len(set(values)) > 1:
+            counts.update({s: len(set(values)) for s in size.node.expr.free_symbols})
+    return [s for s, _ in counts.most_common()]
 
 
 def _threads(wanted):
@@ -169,15 +188,23 @@ def backend(gm, inputs, *, options=None):
             return gm.forward  # PyTorch's own operators, not those into which AOTAutograd takes them apart
         is_all = len(inference) == 1 and not is_training and _is_kernels(inference[0], gm, inputs)
         return inference[0].forward if is_all else function
-    if not is_training and _refused[gm.code] == 0:
+    key = tuple(str(n.target) for n in gm.graph.nodes if n.op not in ("placeholder", "output"))
+    if len(_refused) > GRAPHS:
+        _refused.clear()
+        _seen.clear()
+    varied = [] if is_training else _varied(gm, key)
+    kept = [varied, varied[:1]] if len(varied) > 1 else [varied] if varied else []
+    if not is_training and _refused[key] == 0:
+        kept = [None, *kept]
+    for symbols in kept:
+        if symbols is not None:
+            _specialise(inputs, set(symbols))
         try:
             return made(True)
         except Unknown as reason:
-            log.debug("sizes are those of the call: %s", reason)
-    if len(_refused) > 1000:
-        _refused.clear()
-    if is_training or _refused[gm.code] < SPECIAL:
-        _refused[gm.code] += not is_training
+            log.debug("not for all sizes: %s", reason)
+    if is_training or _refused[key] < SPECIAL:
+        _refused[key] += not is_training
         _specialise(inputs)
     return made(False)
 

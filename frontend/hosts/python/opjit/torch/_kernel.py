@@ -139,6 +139,15 @@ def _results(nodes, values, layouts):
     return results, made, given
 
 
+def _elements_of(n):
+    """Of the node's result, or of the scores behind that of attention."""
+    if n.target is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default:
+        q, k = (dims(value_of(i)) for i in n.args[:2])
+        return math.prod(q[:-1]) * k[-2]
+    value = n.meta.get("val")
+    return elements(value) if isinstance(value, torch.Tensor) else 0
+
+
 def _again(error, kernel, inputs, **more):
     """A call whose tensors have other strides than those of the trace: with copies of them."""
     packed = [x.contiguous() for x in inputs]
@@ -213,8 +222,7 @@ class _Part:
         for times in (TIMES, 4, 2, 1):
             most = {name: self._most(name, values[name], times) for name in self.names}
             with self.symbols.at(most):
-                if all(elements(v) <= MOST_ELEMENTS for n in [*self.nodes, *self.read]
-                       for v in [n.meta.get("val")] if isinstance(v, torch.Tensor)):
+                if all(_elements_of(n) <= MOST_ELEMENTS for n in [*self.nodes, *self.read]):
                     break
         return {name: (self.symbols.ranges[name][0], most[name], values[name]) for name in self.names}
 
