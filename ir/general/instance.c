@@ -153,26 +153,15 @@ bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t 
 
 /* --- the same function -------------------------------------------------------------------------------------------- */
 
-/* Drops loops that never run from a block, and returns its first statement. */
-static ir_ref drop_empty(ir_func *f, ir_ref first)
+/* As the passes for one size leave it: without lets that need no name, and what has no effect. */
+static void simplify(ir_func *f)
 {
-    ir_ref kept = 0, last = 0;
-
-    for (ir_ref s = first, next; s != 0; s = next) {
-        ir_node *n = &f->nodes[s];
-        next = n->next;
-        if (n->op == IR_FOR && ir_is_index_const(f, ir_operand(f, s, 0)) && ir_is_index_const(f, ir_operand(f, s, 1)) &&
-            ir_index_value(f, ir_operand(f, s, 1)) <= ir_index_value(f, ir_operand(f, s, 0)))
-            continue;
-        if (n->op == IR_FOR || n->op == IR_STAGE)
-            n->body = drop_empty(f, n->body); /* as deep as loops nest: rule V16 */
-        n->next = 0;
-        if (last != 0)
-            f->nodes[last].next = s;
-        kept = kept == 0 ? s : kept;
-        last = s;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        ir_map nothing = { 0 };
+        const ir_ref body = opjit_ir_remake_block(f, &nothing, ir_at(f, s)->body);
+        f->nodes[s].body = body;
     }
-    return kept;
+    opjit_ir_remove_idle(f);
 }
 
 /* Its text, without what differs in a copy for one size: dimensions, grains, and loops that never run. */
@@ -181,7 +170,7 @@ static opjit_status spell(ir_func *f, uint32_t params, rt_bytes *out, opjit_erro
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         f->nodes[s].imm = 0;
     f->param_count = params;
-    f->body = drop_empty(f, f->body);
+    simplify(f);
     opjit_rt_bytes_init(out, f->arena.allocator);
     opjit_ir_print(f, out);
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
