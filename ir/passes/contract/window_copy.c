@@ -175,7 +175,9 @@ void opjit_ir_window_copy(window *w, block *list)
     const bool lone = w->axis[1].dimension < 0; /* lines are a vector's lanes: each store has a loop of its own */
     ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;
     if (!lone)
-        all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, first, y));
+        all_y = contract_plus(&w->c, first, y);
+    if (!lone && !window_varies(w)) /* else conditions on lines become bounds of the loop over them */
+        all_y = opjit_ir_block_let(f, &of_y, all_y);
     for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
         for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
             if (lone) {
