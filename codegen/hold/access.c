@@ -178,6 +178,62 @@ static bool is_even(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32_t 
     }
 }
 
+/* What an expression moves by with a variable: factor times a size; size 0: there is none. */
+typedef struct slope {
+    int64_t factor;
+    ir_ref size;
+} slope;
+
+/* false: it moves in another way. */
+static bool find_slope(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32_t depth, slope *out)
+{
+    const ir_func *ir = b->f->ir;
+    const ir_node *n = ir_at(ir, node);
+    slope other;
+    *out = (slope){ node == var, 0 };
+    if (node == var || !(b->f->info[node].vary & b->f->info[var].vary))
+        return true;
+    if (depth == 0)
+        return false;
+    const ir_ref first = n->op == IR_GET ? ir_operand(ir, n->ref, 0) : n->count > 0 ? ir_operand(ir, node, 0) : 0;
+    switch ((ir_op)n->op) {
+    case IR_IADD:
+    case IR_ISUB:
+        if (!find_slope(b, first, var, depth - 1, out) ||
+            !find_slope(b, ir_operand(ir, node, 1), var, depth - 1, &other) || (out->factor != 0 && other.factor != 0))
+            return false;
+        if (other.factor != 0)
+            *out = (slope){ n->op == IR_IADD ? other.factor : -other.factor, other.size };
+        return true;
+    case IR_IMUL:
+        return find_slope(b, first, var, depth - 1, out) &&
+               checked_muli(out->factor, ir_index_value(ir, ir_operand(ir, node, 1)), &out->factor);
+    case IR_ISCALE:
+        if (!find_slope(b, first, var, depth - 1, out) || (out->factor != 0 && out->size != 0))
+            return false;
+        out->size = ir_operand(ir, node, 1);
+        return true;
+    case IR_GET: return ir_at(ir, n->ref)->op == IR_LET && find_slope(b, first, var, depth - 1, out);
+    default: return false;
+    }
+}
+
+/* Whether the access moves alike with both variables: lines of taps and lines of a tile are one distance, so that what
+ * is read by both is one load. */
+static bool moves_alike(const cg_tile_builder *b, const cg_access *a, ir_ref x, ir_ref y)
+{
+    for (uint32_t d = 0; d < a->rank; d++) {
+        slope s, t;
+        if (cg_stride(b->f, a, d) == 0)
+            continue;
+        const ir_ref at = cg_coordinate(b->f, a, d);
+        if (!find_slope(b, at, x, MOST_DEPTH, &s) || !find_slope(b, at, y, MOST_DEPTH, &t) || s.factor != t.factor ||
+            (s.factor != 0 && s.size != t.size))
+            return false;
+    }
+    return true;
+}
+
 /* Bytes from one value of loop l's variable to the next that follow from sizes of the call, as an argument.  false:
  * they are not the same for all of its values. */
 static bool put_size(cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile_access *out)
@@ -187,6 +243,14 @@ static bool put_size(cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile
         even = cg_stride(b->f, a, d) == 0 || is_even(b, cg_coordinate(b->f, a, d), b->plan->var[l], MOST_DEPTH);
     if (!even)
         return false;
+    for (uint32_t i = 0; i < b->nest_count; i++) {
+        const uint32_t k = b->nest[i], of = k < l ? out->by_arg[k] : 0;
+        if (of != 0 && b->plan->arg[of - 1].kind == CG_PASS_DISTANCE &&
+            moves_alike(b, a, b->plan->var[k], b->plan->var[l])) {
+            out->by_arg[l] = of;
+            return true;
+        }
+    }
     const cg_tile_arg arg = { .kind = CG_PASS_DISTANCE, .node = a->node, .number = l };
     out->by_arg[l] = opjit_cg_tile_arg(b, &arg) + 1;
     return out->by_arg[l] != 0;
