@@ -65,6 +65,7 @@ typedef struct contraction {
     uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
+    bool half_tiles;        /* the last rows may be half of a tile's */
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */

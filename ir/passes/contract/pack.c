@@ -282,7 +282,10 @@ void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_r
         opjit_ir_contract_pack_row_words(c, list, first, in_block);
         return;
     }
-    const ir_ref i = contract_loop(c, list, opjit_ir_index(f, s->whole ? s->block : s->tile), &of_i);
+    ir_ref rows = opjit_ir_index(f, s->whole ? s->block : s->tile);
+    if (s->whole && !contract_is_even(s)) /* of the tiles that this block has */
+        rows = contract_times(c, opjit_ir_contract_tiles_of(c, list, s), s->tile);
+    const ir_ref i = contract_loop(c, list, rows, &of_i);
     ir_ref row = contract_plus(c, first, i);
     if (!contract_is_even(s))
         row = opjit_ir_block_let(f, &of_i, ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, s->size - 1)));

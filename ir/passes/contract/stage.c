@@ -11,6 +11,14 @@
 
 enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
 
+/* Where a kernel is for many sizes, few rows are half of a tile's: one row would take as long as a tile otherwise. Of
+ * columns that are no constants, few rows have loops of other kinds, and ranges of their own. */
+static bool has_half_tiles(const contraction *c)
+{
+    const contract_side *rows = &c->side[CONTRACT_ROWS];
+    return c->r->general && c->once && rows->tile % 2 == 0 && !contract_is_even(rows) && c->bytes == 0;
+}
+
 void opjit_ir_contract_declare(contraction *c)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
@@ -34,6 +42,7 @@ void opjit_ir_contract_declare(contraction *c)
         (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) || c->bytes > 0))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
+    c->half_tiles = has_half_tiles(c);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */

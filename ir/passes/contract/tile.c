@@ -19,7 +19,9 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
 static ir_ref row_of(const contraction *c, ir_ref row)
 {
     const contract_side *s = &c->side[CONTRACT_ROWS];
-    return s->size % s->tile == 0 ? row : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
+    if (s->size % s->tile == 0 && !c->half_tiles)
+        return row;
+    return ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
 }
 
 /* What k of the block of k, a variable, adds to the tile. */
@@ -135,13 +137,38 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
     return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
 }
 
+/* The tiles of rows from the first to the one before `end` that read tile n of the columns. */
+static void add_tiles(contraction *c, block *list, ir_ref first, ir_ref end, int64_t apart, ir_ref n)
+{
+    block of_m;
+    const ir_ref m = contract_loop_from(c, list, first, end, &of_m);
+    add_tile(c, &of_m, opjit_ir_block_let(c->f, &of_m, contract_times(c, m, apart)), n);
+}
+
+/* All tiles of rows, of which the last one may be half of a tile. */
+static void add_rows(contraction *c, block *list, ir_ref m_tiles, ir_ref n)
+{
+    ir_func *f = c->f;
+    contract_side *rows = &c->side[CONTRACT_ROWS];
+    const int64_t tile = rows->tile;
+    if (!c->half_tiles) {
+        add_tiles(c, list, opjit_ir_index(f, 0), m_tiles, tile, n);
+        return;
+    }
+    const ir_ref more = contract_plus(c, rows->here, opjit_ir_index(f, tile - 1 - tile / 2));
+    const ir_ref whole = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, more, opjit_ir_index(f, tile)));
+    add_tiles(c, list, opjit_ir_index(f, 0), whole, tile, n);
+    rows->tile = tile / 2;
+    add_tiles(c, list, whole, m_tiles, tile, n);
+    rows->tile = tile;
+}
+
 /* All tiles of rows that read a tile of columns, before the next one of these. */
 static void add_by_columns(contraction *c, block *list, ir_ref m_tiles, ir_ref n_tiles)
 {
-    block of_m, of_n;
+    block of_n;
     const ir_ref n = contract_loop(c, list, n_tiles, &of_n);
-    const ir_ref m = contract_loop(c, &of_n, m_tiles, &of_m);
-    add_tile(c, &of_m, opjit_ir_block_let(c->f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile)), n);
+    add_rows(c, &of_n, m_tiles, n);
 }
 
 void opjit_ir_contract_tiles(contraction *c, block *list)
