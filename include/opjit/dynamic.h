@@ -45,8 +45,8 @@ extern "C" {
 /* A dynamic dimension: elements along one dimension of one or more tensors.  Frozen; since 0.1. */
 typedef struct opjit_dim {
     const char *name; /* for messages and opjit_kernel_dim_name: 1 to 63 characters; copied */
-    uint64_t lo, hi;  /* least and largest size, both included; 1 to 2^31 - 1, the least one of two dimensions of a
-                         kernel at most 0, too.  Workspaces are of the largest */
+    uint64_t lo, hi;  /* least and largest size, both included: lo 0 to hi, hi 1 to 2^31 - 1.  At most two dimensions
+                         of a kernel may begin at 0.  Workspaces are of the largest size */
     uint64_t typical; /* the size for which the loops are cut; lo to hi, but not 0 */
 } opjit_dim;
 
