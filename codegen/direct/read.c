@@ -3,6 +3,8 @@
  * instructions in order. */
 #include "codegen/direct.h"
 
+#include "codegen/llvm_compat.h"
+
 enum { PARAMETERS = 6, VECTOR_PARAMETERS = 8, MOST_BLOCKS = 4096 };
 
 /* --- blocks and loops --------------------------------------------------------------------------------------------- */
@@ -142,12 +144,16 @@ static void select_one(dx_func *f, LLVMValueRef v)
     case LLVMGetElementPtr:
     case LLVMAlloca: opjit_dx_select_memory(f, v, op); break;
     case LLVMCall: opjit_dx_select_call(f, v); break;
-    case LLVMBr:
     case LLVMRet:
     case LLVMUnreachable: opjit_dx_select_flow(f, v, op); break;
     case LLVMPHI:
     case LLVMInsertValue: break; /* of what is returned, which the return looks for */
-    default: opjit_dx_refuse(f, "instruction"); break;
+    default:
+        if (compat_is_branch(op))
+            opjit_dx_select_flow(f, v, op);
+        else
+            opjit_dx_refuse(f, "instruction");
+        break;
     }
 }
 

@@ -3,6 +3,8 @@
  * it leaves do not last; a register gets it where it is a value. */
 #include "codegen/direct.h"
 
+#include "codegen/llvm_compat.h"
+
 enum { EQUAL = 4, NOT_EQUAL = 5 };
 
 static uint8_t condition(LLVMIntPredicate how)
@@ -366,9 +368,9 @@ static void give_back(dx_func *f, LLVMValueRef v)
 
 void opjit_dx_select_flow(dx_func *f, LLVMValueRef v, LLVMOpcode op)
 {
-    if (op == LLVMBr && LLVMIsConditional(v)) {
+    if (compat_is_branch(op) && LLVMGetNumSuccessors(v) == 2) {
         branch(f, v);
-    } else if (op == LLVMBr) {
+    } else if (compat_is_branch(op)) {
         const uint32_t to = opjit_dx_block_of(f, LLVMGetSuccessor(v, 0));
         if (!f->refused)
             put_edge(f, to);

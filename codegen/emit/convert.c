@@ -7,10 +7,18 @@ static LLVMValueRef to_float(cg_func *f, LLVMValueRef v, ir_type to)
     return LLVMBuildFPExt(f->b, opjit_cg_as_float(f, v), opjit_cg_float(f, to, opjit_cg_lanes(v)), "");
 }
 
-/* Whether an intrinsic converts a single number better: fast selection knows no conversion of the half type. */
-static bool converts_bits(const cg_func *f, LLVMValueRef v)
+/* Whether a single number is converted another way: fast selection knows no conversion of one half. */
+static bool is_single_half(const cg_func *f, LLVMValueRef v)
 {
     return f->cpu->half_bits && !f->peak && opjit_cg_lanes(v) == 1;
+}
+
+/* As the first element of a vector, where no intrinsic converts one (llvm_compat.h). */
+static LLVMValueRef convert_first(cg_func *f, LLVMValueRef v, LLVMValueRef (*convert)(cg_func *, LLVMValueRef))
+{
+    LLVMValueRef first = LLVMConstNull(opjit_cg_int(f, 32, 1));
+    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(LLVMTypeOf(v), 8));
+    return LLVMBuildExtractElement(f->b, convert(f, LLVMBuildInsertElement(f->b, zeros, v, first, "")), first, "");
 }
 
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v)
@@ -18,8 +26,9 @@ LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v)
     LLVMTypeRef type = opjit_cg_float(f, IR_F32, 1);
     if (opjit_cg_way(f->cpu, f->target, IR_CAST, IR_F16) != CG_NATIVE)
         return opjit_cg_expand_from_half(f, v);
-    if (converts_bits(f, v))
-        return opjit_cg_call_of(f, "llvm.convert.from.fp16", type, 1, &v);
+    if (is_single_half(f, v))
+        return compat_converts_half_bits() ? opjit_cg_call_of(f, "llvm.convert.from.fp16", type, 1, &v)
+                                           : convert_first(f, v, opjit_cg_half_to_f32);
     const uint32_t lanes = opjit_cg_lanes(v);
     LLVMValueRef half = LLVMBuildBitCast(f->b, v, opjit_cg_float(f, IR_F16, lanes), "");
     return LLVMBuildFPExt(f->b, half, opjit_cg_float(f, IR_F32, lanes), "");
@@ -30,8 +39,9 @@ LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v)
     v = opjit_cg_as_float(f, v);
     if (opjit_cg_way(f->cpu, f->target, IR_CAST, IR_F16) != CG_NATIVE)
         return opjit_cg_expand_to_half(f, v);
-    if (converts_bits(f, v))
-        return opjit_cg_call(f, "llvm.convert.to.fp16", 1, &v);
+    if (is_single_half(f, v))
+        return compat_converts_half_bits() ? opjit_cg_call(f, "llvm.convert.to.fp16", 1, &v)
+                                           : convert_first(f, v, opjit_cg_f32_to_half);
     const uint32_t lanes = opjit_cg_lanes(v);
     LLVMValueRef half = LLVMBuildFPTrunc(f->b, v, opjit_cg_float(f, IR_F16, lanes), "");
     return LLVMBuildBitCast(f->b, half, opjit_cg_int(f, 16, lanes), "");

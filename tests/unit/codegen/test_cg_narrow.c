@@ -3,6 +3,7 @@
  * and shuffles within 16 bytes: what they store is what LLVM's code of the same text stores. */
 #define _GNU_SOURCE
 #include "codegen/direct/codegen_direct.h"
+#include "codegen/llvm_compat.h"
 #include "codegen/object/link.h"
 #include "codegen/targets/target.h"
 
@@ -442,6 +443,8 @@ START_TEST(numbers)
         { "i16", "i16", "call i16 @llvm.umax.i16(i16 %x, i16 %y)", "declare i16 @llvm.umax.i16(i16, i16)" },
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        if (!compat_converts_half_bits() && strstr(rows[k].declarations, "fp16") != NULL)
+            continue; /* LLVM 23 has no such intrinsics */
         begin(rows[k].from, rows[k].from);
         add("  %%r = %s\n", rows[k].line);
         end(rows[k].to, "%r", rows[k].declarations);
