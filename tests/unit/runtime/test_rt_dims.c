@@ -623,7 +623,7 @@ static const struct {
     { "forms in the struct", "forms", META, 0, offsetof(opjit_kernel_meta, forms), 4, 0 },
     { "a dimension of another type", "param_info[1].dtype", PARAM, 1, offsetof(opjit_param_info, dtype), 4,
       DML_TENSOR_DATA_TYPE_UINT32 },
-    { "a dimension from 0", "param_info[2].lo", PARAM, 2, offsetof(opjit_param_info, lo), 8, 0 },
+    { "a dimension from 0, where forms are good from 1 on", "forms", PARAM, 2, offsetof(opjit_param_info, lo), 8, 0 },
     { "a dimension below 0", "param_info[2].lo", PARAM, 2, offsetof(opjit_param_info, lo), 8, UINT64_MAX },
     { "a larger dimension", "forms", PARAM, 1, offsetof(opjit_param_info, hi), 8, 9 },
     { "a dimension without end", "forms", PARAM, 1, offsetof(opjit_param_info, hi), 8, INT64_MAX },
