@@ -207,6 +207,12 @@ int host_torch_check(host_state *state, const host_kind *kind, PyObject *object,
 int host_array_take(host_state *state, PyObject *object, uint32_t index, host_array_role role, host_array *out);
 void host_array_drop(host_array *array);
 
+/* A new array for the output: NumPy's, unless `first`, the first array of the call, is of another library that makes
+ * its own; NULL: there is an exception. */
+PyObject *host_result_make(host_kernel *k, uint32_t output, const host_port *port, PyObject *first);
+/* Its memory; NULL: only host_array_take finds it. */
+void *host_result_data(const host_state *state, PyObject *result);
+
 /* A callable of the kernel, which it takes over; also where it fails.  graph: what it was made of, kept. */
 PyObject *host_kernel_new(host_state *state, opjit_kernel *kernel, host_graph *graph, const opjit_executor *executor);
 /* The shape is this one, packed. */
