@@ -313,6 +313,10 @@ static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
     return f->nodes[r].op == IR_CONST && f->nodes[r].type == IR_INDEX;
 }
 static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64_t)f->nodes[r].imm; }
+static inline bool ir_is_index_0(const ir_func *f, ir_ref r)
+{
+    return ir_is_index_const(f, r) && ir_index_value(f, r) == 0;
+}
 /* Whether two expressions have the same value by structure: equal trees, or the same node. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether expr reads it, through operands */

@@ -156,41 +156,21 @@ static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int
     return arg != UINT32_MAX;
 }
 
-/* Whether the expression moves with the variable by a distance that depends on none of the tile's loops, be it a
- * constant, or a size that is known when the kernel is called. */
-static bool is_even(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32_t depth)
-{
-    const ir_func *ir = b->f->ir;
-    const ir_node *n = ir_at(ir, node);
-    if (node == var || !(b->f->info[node].vary & b->f->info[var].vary))
-        return true;
-    if (depth == 0)
-        return false;
-    const ir_ref first = n->op == IR_GET ? ir_operand(ir, n->ref, 0) : n->count > 0 ? ir_operand(ir, node, 0) : 0;
-    switch ((ir_op)n->op) {
-    case IR_IADD:
-    case IR_ISUB: return is_even(b, first, var, depth - 1) && is_even(b, ir_operand(ir, node, 1), var, depth - 1);
-    case IR_ISCALE:
-        return b->f->info[ir_operand(ir, node, 1)].inside >> b->depth == 0 && is_even(b, first, var, depth - 1);
-    case IR_IMUL: return is_even(b, first, var, depth - 1);
-    case IR_GET: return ir_at(ir, n->ref)->op == IR_LET && is_even(b, first, var, depth - 1);
-    default: return false;
-    }
-}
-
 /* What an expression moves by with a variable: factor times a size; size 0: there is none. */
 typedef struct slope {
     int64_t factor;
     ir_ref size;
+    bool mixed; /* or a sum, a product of sizes, or more than factor holds */
 } slope;
 
-/* false: it moves in another way. */
+/* false: the distance depends on one of the tile's loops.  Otherwise it is a constant, or known when the kernel is
+ * called. */
 static bool find_slope(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32_t depth, slope *out)
 {
     const ir_func *ir = b->f->ir;
     const ir_node *n = ir_at(ir, node);
     slope other;
-    *out = (slope){ node == var, 0 };
+    *out = (slope){ node == var, 0, false };
     if (node == var || !(b->f->info[node].vary & b->f->info[var].vary))
         return true;
     if (depth == 0)
@@ -200,17 +180,22 @@ static bool find_slope(const cg_tile_builder *b, ir_ref node, ir_ref var, uint32
     case IR_IADD:
     case IR_ISUB:
         if (!find_slope(b, first, var, depth - 1, out) ||
-            !find_slope(b, ir_operand(ir, node, 1), var, depth - 1, &other) || (out->factor != 0 && other.factor != 0))
+            !find_slope(b, ir_operand(ir, node, 1), var, depth - 1, &other))
             return false;
-        if (other.factor != 0)
-            *out = (slope){ n->op == IR_IADD ? other.factor : -other.factor, other.size };
+        out->mixed = out->mixed || other.mixed || (out->factor != 0 && other.factor != 0);
+        if (other.factor != 0 && !out->mixed)
+            *out = (slope){ n->op == IR_IADD ? other.factor : -other.factor, other.size, false };
         return true;
     case IR_IMUL:
-        return find_slope(b, first, var, depth - 1, out) &&
-               checked_muli(out->factor, ir_index_value(ir, ir_operand(ir, node, 1)), &out->factor);
-    case IR_ISCALE:
-        if (!find_slope(b, first, var, depth - 1, out) || (out->factor != 0 && out->size != 0))
+        if (!find_slope(b, first, var, depth - 1, out))
             return false;
+        out->mixed =
+            out->mixed || !checked_muli(out->factor, ir_index_value(ir, ir_operand(ir, node, 1)), &out->factor);
+        return true;
+    case IR_ISCALE:
+        if (b->f->info[ir_operand(ir, node, 1)].inside >> b->depth != 0 || !find_slope(b, first, var, depth - 1, out))
+            return false;
+        out->mixed = out->mixed || (out->factor != 0 && out->size != 0);
         out->size = ir_operand(ir, node, 1);
         return true;
     case IR_GET: return ir_at(ir, n->ref)->op == IR_LET && find_slope(b, first, var, depth - 1, out);
@@ -227,8 +212,8 @@ static bool moves_alike(const cg_tile_builder *b, const cg_access *a, ir_ref x, 
         if (cg_stride(b->f, a, d) == 0)
             continue;
         const ir_ref at = cg_coordinate(b->f, a, d);
-        if (!find_slope(b, at, x, MOST_DEPTH, &s) || !find_slope(b, at, y, MOST_DEPTH, &t) || s.factor != t.factor ||
-            (s.factor != 0 && s.size != t.size))
+        if (!find_slope(b, at, x, MOST_DEPTH, &s) || !find_slope(b, at, y, MOST_DEPTH, &t) || s.mixed || t.mixed ||
+            s.factor != t.factor || (s.factor != 0 && s.size != t.size))
             return false;
     }
     return true;
@@ -238,9 +223,10 @@ static bool moves_alike(const cg_tile_builder *b, const cg_access *a, ir_ref x, 
  * they are not the same for all of its values. */
 static bool put_size(cg_tile_builder *b, const cg_access *a, uint32_t l, cg_tile_access *out)
 {
+    slope s;
     bool even = b->plan->tile.loop[l].lanes == 1;
     for (uint32_t d = 0; d < a->rank && even; d++)
-        even = cg_stride(b->f, a, d) == 0 || is_even(b, cg_coordinate(b->f, a, d), b->plan->var[l], MOST_DEPTH);
+        even = cg_stride(b->f, a, d) == 0 || find_slope(b, cg_coordinate(b->f, a, d), b->plan->var[l], MOST_DEPTH, &s);
     if (!even)
         return false;
     for (uint32_t i = 0; i < b->nest_count; i++) {

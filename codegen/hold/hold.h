@@ -154,7 +154,7 @@ typedef struct cg_tile_next {
     ir_ref inner, outer; /* variables of the loops around the tile */
     int64_t tiles;     /* iterations of the inner one, at most */
     int64_t row;       /* bytes from one row of a copy to the next; 0: no copy */
-    int64_t lines;     /* of a row; */
+    int64_t lines;     /* of a row */
     int64_t parts;     /* the rows are in so many, each of as many as a tile has rounds */
     int64_t part;      /* bytes from the first of one part to that of the next; no copy: from one tile's to the next */
     ir_ref var[CG_TILE_NEXT_LOOPS]; /* of the copy */

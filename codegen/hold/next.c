@@ -35,11 +35,7 @@ static int64_t times_of(const cg_func *f, ir_ref loop)
                : 0;
 }
 
-static bool starts_at_0(const cg_func *f, ir_ref loop)
-{
-    return ir_is_index_const(f->ir, ir_operand(f->ir, loop, 0)) &&
-           ir_index_value(f->ir, ir_operand(f->ir, loop, 0)) == 0;
-}
+static bool starts_at_0(const cg_func *f, ir_ref loop) { return ir_is_index_0(f->ir, ir_operand(f->ir, loop, 0)); }
 
 /* Whether the access reads whole lines, one iteration of the held loop after the other. */
 static bool reads_lines(const cg_tile_builder *b, const cg_tile_access *a, const cg_access *load)

@@ -116,6 +116,12 @@ static bool is_narrow(const searcher *s, const ir_range *range, uint32_t d)
     return wider && own < NARROW;
 }
 
+/* Whether a few small sizes of it may serve as samples: it is narrow, and all of its sizes are small. */
+static bool is_small(const searcher *s, const ir_range *range, uint32_t d)
+{
+    return is_narrow(s, range, d) && range->hi[d] < SMALL && range->lo[d] < range->hi[d];
+}
+
 /* One function for the range, of samples of one kind; the first kind's cut is kept unless another one's is of a
  * function that is right for a part. */
 static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint32_t larger, ir_cut *out_cut,
@@ -127,10 +133,9 @@ static opjit_status find_by(searcher *s, ir_range *range, ir_sampling from, uint
 
     for (uint32_t d = 0; d < s->dim_count; d++) {
         const bool inside = range->lo[d] <= s->typical[d] && s->typical[d] <= range->hi[d];
-        const bool narrow = is_narrow(s, range, d), is_small = narrow && range->hi[d] < SMALL;
-        const ir_sampling own_from = from == IR_SAMPLES_INSIDE && narrow    ? IR_SAMPLES_AROUND
-                                     : from == IR_SAMPLES_SMALL && !is_small ? IR_SAMPLES_BELOW
-                                                                             : from;
+        const ir_sampling own_from = from == IR_SAMPLES_INSIDE && is_narrow(s, range, d)  ? IR_SAMPLES_AROUND
+                                     : from == IR_SAMPLES_SMALL && !is_small(s, range, d) ? IR_SAMPLES_BELOW
+                                                                                          : from;
         dims[d] = (ir_dim){ s->dims[d].name, range->lo[d], range->hi[d], own_from };
         typical[d] = inside ? s->typical[d] : mean(range->lo[d], range->hi[d]);
         for (uint32_t i = 0; i < larger; i++)
@@ -171,7 +176,7 @@ static opjit_status find_one(searcher *s, ir_range *range, ir_cut *out_cut, opji
     opjit_status status = OPJIT_UNSUPPORTED;
 
     for (uint32_t d = 0; d < s->dim_count; d++)
-        if (is_narrow(s, range, d) && range->hi[d] < SMALL && range->lo[d] < range->hi[d])
+        if (is_small(s, range, d))
             kinds = KINDS;
     for (uint32_t i = 0; i < kinds && status == OPJIT_UNSUPPORTED && !out_cut->by_proof; i++)
         status = find_by(s, range, is_part ? part[i].from : whole[i].from, is_part ? part[i].larger : whole[i].larger,

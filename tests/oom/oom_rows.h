@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom_rows.h - shared by the tests of public calls that run out of memory: an allocator whose n-th allocation fails, what
- * the calls need, and the loop over n.  LLVM's own memory does not go through the hook. */
+/* oom_rows.h - shared by the tests of public calls that run out of memory: an allocator whose n-th allocation fails,
+ * what the calls need, and the loop over n.  LLVM's own memory does not go through the hook. */
 #ifndef OPJIT_TESTS_OOM_ROWS_H
 #define OPJIT_TESTS_OOM_ROWS_H
 

@@ -118,8 +118,8 @@ static void add_loops(values *v, ir_ref first, int64_t columns, bool outermost)
         if (ir_at(f, s)->op != IR_FOR)
             continue;
         const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
-        bool whole = outermost && ir_is_index_const(f, lo) && ir_index_value(f, lo) == 0 &&
-                     ir_is_index_const(f, hi) && ir_index_value(f, hi) == columns;
+        bool whole =
+            outermost && ir_is_index_0(f, lo) && ir_is_index_const(f, hi) && ir_index_value(f, hi) == columns;
         for (ir_ref inside = ir_at(f, s)->body; inside != 0; inside = ir_at(f, inside)->next)
             whole = whole && ir_at(f, inside)->op != IR_UPD && ir_at(f, inside)->op != IR_FOR;
         opjit_ir_table_set(f, &v->loops, ir_at(f, s)->ref, whole ? WHOLE : OTHER);

@@ -82,7 +82,7 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
 static ir_ref with_total(contraction *c, ir_ref sum, const ir_ref *at)
 {
     ir_func *f = c->f;
-    const bool sets = contract_sets_totals(c), is_first = ir_is_index_const(f, c->q) && ir_index_value(f, c->q) == 0;
+    const bool sets = contract_sets_totals(c), is_first = ir_is_index_0(f, c->q);
     if (c->total == 0 || (sets && is_first) || (c->length <= c->def.block && c->rest == 0))
         return sum;
     const ir_ref all = ir_expr2(f, IR_ADD, (ir_type)c->def.type, opjit_ir_load(f, c->total, at), sum);

@@ -117,9 +117,9 @@ static bool is_tile(const transpose *t, ir_ref around, int64_t length)
     const ir_ref lo = ir_operand(f, t->columns, 0), hi = ir_operand(f, t->columns, 1);
     int64_t distance;
     return ir_at(f, around)->op == IR_FOR && ir_only(f, ir_at(f, around)->body) == t->rows &&
-           ir_is_index_const(f, ir_operand(f, around, 0)) && ir_index_value(f, ir_operand(f, around, 0)) == 0 &&
-           ir_at(f, lo)->op == IR_IMUL && ir_operand(f, lo, 0) == ir_at(f, around)->ref &&
-           ir_index_value(f, ir_operand(f, lo, 1)) == length && ir_at(f, hi)->op == IR_IMIN &&
+           ir_is_index_0(f, ir_operand(f, around, 0)) && ir_at(f, lo)->op == IR_IMUL &&
+           ir_operand(f, lo, 0) == ir_at(f, around)->ref && ir_index_value(f, ir_operand(f, lo, 1)) == length &&
+           ir_at(f, hi)->op == IR_IMIN &&
            opjit_ir_distance(f, ir_operand(f, hi, 0), lo, &distance) && distance == length &&
            opjit_ir_interval(f, ir_operand(f, hi, 1)).lo >= length;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stored_model.h - shared by the tests of models that the disk cache knows: a model, the folder, a run as of a process of
- * its own, and which files the cache has. */
+/* stored_model.h - shared by the tests of models that the disk cache knows: a model, the folder, a run as of a process
+ * of its own, and which files the cache has. */
 #ifndef OPJIT_TESTS_UNIT_STORED_MODEL_H
 #define OPJIT_TESTS_UNIT_STORED_MODEL_H
 
