@@ -325,8 +325,9 @@ static opjit_status check_dim(const opjit_dim *dim, uint32_t index, opjit_error 
                                NAME_MOST);
     if (dim->hi < 1 || dim->hi > INT32_MAX || dim->lo > dim->hi)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 0 to %d in order", index,
-                               dim->name, (unsigned long long)dim->lo, (unsigned long long)dim->hi, INT32_MAX);
+                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 0 to %d in order%s", index,
+                               dim->name, (unsigned long long)dim->lo, (unsigned long long)dim->hi, INT32_MAX,
+                               dim->hi == 0 ? ", and more than 0 alone" : "");
     const uint64_t least = dim->lo == 0 ? 1 : dim->lo;
     if (dim->typical < least || dim->typical > dim->hi)
         return opjit_rt_refuse(

@@ -601,6 +601,8 @@ START_TEST(sizes_from_0_are_checked)
     ck_assert_str_eq(error.message, "dims[0].typical (n): 0, must be 1 to 300");
     ck_assert_int_eq(opjit_compile_dynamic(context, &never, 1, describe, &d, NULL, &kernel, &error),
                      OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message,
+                     "dims[0] (n): bounds 0 to 0, must be 0 to 2147483647 in order, and more than 0 alone");
     ck_assert_int_eq(opjit_compile_dynamic(context, many, 3, describe, &d, NULL, &kernel, &error), OPJIT_UNSUPPORTED);
     ck_assert_str_eq(error.message, "dims[2] (c): more than 2 dimensions begin with 0, each of which doubles the "
                                     "kernel's functions");
