@@ -54,7 +54,7 @@ typedef struct cg_info {
     uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
     bool seen, noted, chosen; /* noted: note_chosen was there; chosen: under a select, in a kernel for many sizes */
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
-    bool loads;   /* depends on memory or an accumulator */
+    bool loads, late; /* depends on memory or an accumulator; on what is no index, as an element or a condition */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */
     bool outside; /* it is a load, a coordinate of which may be out of bounds unless a select guards it */
     bool guarded; /* contains such a load */

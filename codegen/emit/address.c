@@ -138,7 +138,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
         if (cg_stride(f, &a, d) == 0)
             continue;
-        early = early && !info->loads && (info->inside & ~f->info[var].vary) >> 1 == 0;
+        early = early && !info->late && (info->inside & ~f->info[var].vary) >> 1 == 0;
         if (info->fresh || info->guarded || (info->inside & ~f->info[var].vary) >> loop)
             return;
         /* Looks through a let inside the loop only if the expression varies with the loop. */

@@ -28,7 +28,7 @@ void opjit_cg_early_here(cg_func *f)
 bool opjit_cg_is_early(const cg_func *f, ir_ref node)
 {
     const cg_info *info = &f->info[node];
-    return ir_at(f->ir, node)->type == IR_INDEX && info->inside >> 1 == 0 && !info->loads;
+    return ir_at(f->ir, node)->type == IR_INDEX && info->inside >> 1 == 0 && !info->late;
 }
 
 /* --- control flow ------------------------------------------------------------------------------------------------- */

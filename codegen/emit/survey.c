@@ -108,6 +108,7 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
         info->inside |= owner->inside;
         info->fresh |= ir_at(p->f->ir, n->ref)->op == IR_ACC;
         info->loads |= owner->loads;
+        info->late |= owner->late;
     } else if (n->op == IR_LOAD) {
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
@@ -167,6 +168,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         info->inside |= o->inside;
         info->fresh |= o->fresh;
         info->loads |= o->loads;
+        info->late |= o->late || ir_at(ir, operand)->type != IR_INDEX;
         info->guarded |= o->guarded;
         info->calls = opjit_cg_fewer_calls(info->calls, o->calls);
         weight += o->weight;
@@ -228,9 +230,13 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
                                opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
     if (!arg && !ir_is_element((ir_type)n->type))
         return refuse(p, n, (ir_type)n->type);
-    p->f->info[statement] = (cg_info){
-        .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .loads = true, .weight = 1, .seen = true
-    };
+    p->f->info[statement] = (cg_info){ .vary = loops_around(p),
+                                       .inside = loops_around(p),
+                                       .fresh = true,
+                                       .loads = true,
+                                       .late = true,
+                                       .weight = 1,
+                                       .seen = true };
     p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->distributed };
     return OPJIT_OK;
 }

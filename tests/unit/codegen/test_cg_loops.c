@@ -397,6 +397,36 @@ START_TEST(brief_runs)
 }
 END_TEST
 
+/* An index that is made of elements or of a condition is not computed before these are: it was the last row's. */
+START_TEST(indices_of_what_is_no_index)
+{
+    static const char *const names[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+    static const char *const rows[] = {
+        "let %3 = floor(mul(elem f32 (%2), f32 0x1p-1))\n let %4 = clamp(index(cast i64 (%3)), 0, 40)\n",
+        "let %3 = select(lt(%2, 20), f32 0x1p+0, f32 0x1p+1)\n let %4 = select(lt(%2, 20), %2, 3)\n",
+    };
+    char text[1024];
+    ir_func f;
+    test_random r;
+    const char *const name = names[_i % 3];
+    test_random_init(&r, 7, 1, (uint64_t)_i);
+    snprintf(text, sizeof text,
+             "kernel @early after split {\n    in %%0: f32[41,41] align 64\n    out %%1: f32[41,41] align 64\n"
+             "    stage @0 for %%2 in 0..41 {\n%s let %%5 = iadd(%%2, 1)\n"
+             "for %%6 in 0..%%5 { store %%1[%%2,%%6], mul(load %%0[%%4,%%6], %%3) }\n"
+             "for %%7 in %%5..41 { store %%1[%%2,%%7], load %%0[%%4,%%7] }\n    }\n}\n",
+             rows[_i / 3]);
+    harness_schedule(&f, text, name);
+    if (test_can_run(name, false)) {
+        harness_kernel k = harness_compile(&f, name, OPJIT_LEVEL_QUICK);
+        const harness_run run = { .end = 41, .at_end = true, .what = text };
+        harness_check(&f, &k, &run, &r);
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cg.loops");
@@ -405,6 +435,7 @@ int main(void)
     tcase_add_loop_test(t, wide_rows, 0, 14);
     tcase_add_loop_test(t, known_rests, 0, 4);
     tcase_add_loop_test(t, early, 0, 4);
+    tcase_add_loop_test(t, indices_of_what_is_no_index, 0, 6);
     tcase_add_loop_test(t, short_iterations, 0, TARGETS);
     tcase_add_loop_test(t, brief_runs, 0, TARGETS);
     suite_add_tcase(s, t);
