@@ -45,6 +45,16 @@ static void series_of_stride(const generalizer *g, uint32_t t, uint32_t d, int64
         series[i] = common != 0 ? common : series[i];
 }
 
+/* Bytes up to the last element, of which the tensor's may be more: a binding's are rounded up. */
+static void series_of_span(const generalizer *g, uint32_t t, int64_t *series)
+{
+    for (uint32_t i = 0; i < g->s->count; i++) {
+        uint64_t span = 0;
+        opjit_ir_span_bytes(&g->s->functions[i]->tensors[t], &span);
+        series[i] = (int64_t)span;
+    }
+}
+
 static opjit_status add_tensor(generalizer *g, uint32_t t)
 {
     const ir_tensor *own = &g->base->tensors[t];
@@ -62,6 +72,8 @@ static opjit_status add_tensor(generalizer *g, uint32_t t)
         opjit_ir_number_add(g, series, 1);
         flat = flat || opjit_ir_series_differs(g, series);
     }
+    series_of_span(g, t, series);
+    opjit_ir_number_add(g, series, 1);
     SERIES_OF_TENSOR(g, t, bytes, series);
     opjit_ir_number_add(g, series, 1);
     SERIES_OF_TENSOR(g, t, offset, series);

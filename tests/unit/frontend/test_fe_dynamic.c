@@ -64,6 +64,13 @@ static void maximum(opjit_graph *g, uint32_t n, uint32_t m)
     const uint32_t axes[] = { 0, 1 };
     opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", n, 33), DML_REDUCE_FUNCTION_MAX, 2, axes));
 }
+/* An input whose bytes are rounded up, of a number of elements that is no loop's. */
+static void repeated_bytes(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const opjit_tensor x = opjit_graph_input(g, "x", DML_TENSOR_DATA_TYPE_UINT8, 2, (const uint32_t[]){ n, m });
+    opjit_graph_output(g, "y", opjit_graph_tile(g, x, 2, (const uint32_t[]){ 3, 1 }));
+}
+
 static void sums_across(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -222,6 +229,7 @@ static const subject subjects[] = {
     { "greatest", greatest, 1, 64, 8 },
     { "maximum", maximum, 1, 64, 64 },
     { "sums across", sums_across, 1, 64, 16 },
+    { "repeated bytes", repeated_bytes, 2, 40, 16 },
 };
 
 typedef struct description {
