@@ -107,13 +107,14 @@ static bool find_order(const ir_func *f, ir_ref statement, ir_ref load, row_copy
 /* Whether rows in this order lie across memory, or in pieces. */
 static bool lies_across(const ir_tensor *t, const row_copy *x)
 {
-    const uint64_t last = t->strides[x->dimension[t->rank - 1]];
+    uint32_t low = x->dimension[t->rank - 1];
+    const uint64_t last = t->strides[low];
     bool across = false;
     if (x->digits == x->first)
         return false; /* one row */
-    for (uint32_t i = x->digits; i + 1 < t->rank; i++) {
-        const uint32_t low = x->dimension[i + 1];
+    for (uint32_t i = t->rank - 1; i-- > x->digits;) {
         across = across || t->strides[x->dimension[i]] != t->strides[low] * t->sizes[low];
+        low = x->dimension[i];
     }
     for (uint32_t i = x->first; i < t->rank; i++) {
         if (t->strides[x->dimension[i]] == 0)
