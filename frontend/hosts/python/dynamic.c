@@ -40,20 +40,11 @@ static void forget_graph(builder *b)
     b->graph = NULL;
 }
 
-/* Arrays without elements are not as long as they say. */
-static bool has_zero(const uint64_t *dims, uint32_t count)
-{
-    uint32_t d = 0;
-    while (d < count && dims[d] != 0)
-        d++;
-    return d < count;
-}
-
 static int note_shapes(builder *b, const uint64_t *dims)
 {
     const uint32_t ports = host_graph_ports(b->graph);
     sample *const s = &b->samples[b->count];
-    if (b->count == SAMPLES || has_zero(dims, b->dim_count))
+    if (b->count == SAMPLES)
         return 0;
     if (b->count != 0 && ports != b->ports)
         return PyErr_SetString(PyExc_ValueError, "for other sizes the graph has other inputs or outputs"), -1;
@@ -73,9 +64,12 @@ static int call_function(builder *b, const uint64_t *dims)
 {
     PyObject *const sizes = PyTuple_New((Py_ssize_t)b->dim_count);
     PyObject *made;
-    for (uint32_t d = 0; sizes != NULL && d < b->dim_count; d++)
+    bool all = true; /* elements are there: arrays without any are not as long as they say */
+    for (uint32_t d = 0; sizes != NULL && d < b->dim_count; d++) {
+        all = all && dims[d] != 0;
         if (PyTuple_SetItem(sizes, (Py_ssize_t)d, PyLong_FromUnsignedLongLong(dims[d])) != 0)
             return -1;
+    }
     forget_graph(b);
     made = sizes != NULL ? PyObject_CallObject(b->function, sizes) : NULL;
     Py_XDECREF(sizes);
@@ -89,7 +83,7 @@ static int call_function(builder *b, const uint64_t *dims)
     }
     b->graph = (host_graph *)(void *)made;
     b->graph->busy = true;
-    return note_shapes(b, dims);
+    return all ? note_shapes(b, dims) : 0;
 }
 
 static void forget_raised(builder *b)
