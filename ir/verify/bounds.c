@@ -24,11 +24,12 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
         if (known.lo > known.hi || (known.lo >= 0 && known.hi < (int64_t)t.sizes[d]))
             continue;
         const ir_ref last = opjit_ir_index(f, (int64_t)t.sizes[d] - 1);
-        /* A proof that is found takes few sums, and one that is not takes all that it may: so with few of them all
-         * guards are tried before one is tried with many.  Pairs of guards come last: they take the most time. */
-        if (!is_inside(b, x, last, 1, FEW_SUMS) &&
-            !(opjit_ir_guards_learn(b) && is_inside(b, x, last, 1, FEW_SUMS)) &&
-            !is_inside(b, x, last, 1, IR_SUMS) && !is_inside(b, x, last, 2, IR_SUMS))
+        /* A proof that is found takes little, and one that is not takes all that it may: so guards are first added by
+         * intervals alone, then each with few sums, then with many.  Pairs of guards come last: they take the most. */
+        if (!is_inside(b, x, last, 0, FEW_SUMS) &&
+            !(opjit_ir_guards_learn(b) && is_inside(b, x, last, 0, FEW_SUMS)) &&
+            !is_inside(b, x, last, 1, FEW_SUMS) && !is_inside(b, x, last, 1, IR_SUMS) &&
+            !is_inside(b, x, last, 2, IR_SUMS))
             return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d,
                                         (long long)known.lo, (long long)known.hi, (unsigned long long)t.sizes[d]);
     }
