@@ -110,22 +110,39 @@ bool opjit_ir_window_add_form(window *w, int64_t lines, int64_t taps)
     return true;
 }
 
+/* How many taps the lines of tiles have, each number once, in the order of lines; *sum: of all lines. */
+static uint32_t find_line_taps(const window *w, int64_t out[MOST_TAPS], double *sum)
+{
+    uint32_t count = 0;
+    *sum = 0;
+    for (int64_t y = 0; y < w->axis[0].size; y++) {
+        int64_t lo, hi;
+        uint32_t i = 0;
+        taps_of(w, 0, y, y, &lo, &hi);
+        *sum += (double)(hi - lo);
+        while (i < count && out[i] != hi - lo)
+            i++;
+        if (i == count)
+            out[count++] = hi - lo; /* of 1 to MOST_TAPS */
+    }
+    return count;
+}
+
 /* Enters the forms that tiles have; the part of the steps that they have, 1: there are too many forms. */
 static double find_forms(window *w)
 {
-    double lines = 0, taps = 0;
+    int64_t lines_of[MOST_TAPS];
+    double lines, taps = 0;
+    const uint32_t kinds = find_line_taps(w, lines_of, &lines);
     w->forms = 0;
     (void)opjit_ir_window_add_form(w, w->axis[0].taps, w->axis[1].taps);
     for (int64_t n = 0; n < w->pieces; n++) {
-        int64_t lo, hi, line_lo, line_hi;
+        int64_t lo, hi;
         taps_of(w, 1, n * w->c.side[CONTRACT_COLUMNS].tile, piece_end(w, n) - 1, &lo, &hi);
         taps += (double)(hi - lo);
-        for (int64_t y = 0; y < w->axis[0].size; y++) {
-            taps_of(w, 0, y, y, &line_lo, &line_hi);
-            lines += n == 0 ? (double)(line_hi - line_lo) : 0;
-            if (!opjit_ir_window_add_form(w, line_hi - line_lo, hi - lo))
+        for (uint32_t i = 0; i < kinds; i++)
+            if (!opjit_ir_window_add_form(w, lines_of[i], hi - lo))
                 return 1;
-        }
     }
     return lines / (double)(w->axis[0].size * w->axis[0].taps) * taps / (double)(w->pieces * w->axis[1].taps);
 }
