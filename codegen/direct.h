@@ -167,9 +167,8 @@ typedef struct dx_func {
     uint32_t slots[64], slot_count; /* variables of the stack that are registers */
     dx_loaded loaded[64];           /* constants of `loads`, by their places; those before may not have been loaded */
     uint32_t loads;
-    LLVMTypeRef types[16];
-    dx_type type_of[16];
-    uint32_t type_count;
+    LLVMTypeRef types[64]; /* by address */
+    dx_type type_of[64];
     dx_op no_op; /* what is written to after a failure */
     dx_value no_value;
 } dx_func;

@@ -147,14 +147,12 @@ static dx_type find_type(LLVMTypeRef type)
 dx_type opjit_dx_type(dx_func *f, LLVMTypeRef type)
 {
     enum { KEPT = sizeof f->types / sizeof *f->types };
-    for (uint32_t i = 0; i < f->type_count && i < KEPT; i++)
-        if (f->types[i] == type)
-            return f->type_of[i];
-    const dx_type t = find_type(type);
-    f->types[f->type_count % KEPT] = type;
-    f->type_of[f->type_count % KEPT] = t;
-    f->type_count = f->type_count < KEPT ? f->type_count + 1 : KEPT;
-    return t;
+    const uint32_t i = (uint32_t)((uintptr_t)type >> 3) % KEPT; /* by address: a function has few types */
+    if (f->types[i] != type) {
+        f->types[i] = type;
+        f->type_of[i] = find_type(type);
+    }
+    return f->type_of[i];
 }
 
 uint32_t opjit_dx_block_of(dx_func *f, LLVMBasicBlockRef block)

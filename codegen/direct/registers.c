@@ -13,21 +13,16 @@ typedef struct pool {
     uint32_t *calls, call_count; /* positions */
 } pool;
 
-static uint32_t registers_of(const dx_func *f, dx_class kind, uint8_t out[DX_MOST_REGISTERS])
+static uint32_t count_of(const dx_func *f, dx_class kind)
 {
     const uint32_t vectors = (f->wide ? 32 : 16) - DX_SCRATCH;
-    uint32_t count = 0;
-    if (kind == DX_INT) {
-        for (; count < sizeof integers; count++)
-            out[count] = integers[count];
-    } else if (kind == DX_VEC) { /* short encodings first */
-        for (; count < vectors; count++)
-            out[count] = (uint8_t)count;
-    } else {
-        for (; count < DX_MASK_SCRATCH - 1; count++)
-            out[count] = (uint8_t)(count + 1);
-    }
-    return count;
+    return kind == DX_INT ? sizeof integers : kind == DX_VEC ? vectors : DX_MASK_SCRATCH - 1;
+}
+
+/* The i-th to be given: of vectors short encodings first. */
+static uint32_t register_of(dx_class kind, uint32_t i)
+{
+    return kind == DX_INT ? integers[i] : kind == DX_VEC ? i : i + 1;
 }
 
 static bool is_kept_by_calls(dx_class kind, uint32_t reg)
@@ -71,22 +66,22 @@ static void give(pool *p, dx_reg r)
 {
     dx_func *f = p->f;
     dx_virtual *v = &f->regs[r];
-    uint8_t order[DX_MOST_REGISTERS];
     const dx_class kind = (dx_class)v->kind;
-    const uint32_t count = registers_of(f, kind, order);
+    const uint32_t count = count_of(f, kind);
     int best = -1, lightest = -1;
     const int hint = hinted(p, v);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!may_have(v, order[i]))
+    for (uint32_t i = 0; i < count && (best < 0 || (hint >= 0 && best != hint)); i++) {
+        const uint32_t reg = register_of(kind, i);
+        if (!may_have(v, reg))
             continue;
-        if (is_free(p, kind, order[i], v->start)) {
-            if (best < 0 || order[i] == hint)
-                best = order[i];
+        if (is_free(p, kind, reg, v->start)) {
+            if (best < 0 || (int)reg == hint)
+                best = (int)reg;
             continue;
         }
-        dx_virtual *other = &f->regs[p->holds[kind][order[i]]];
+        dx_virtual *other = &f->regs[p->holds[kind][reg]];
         if (lightest < 0 || is_lighter(other, &f->regs[p->holds[kind][lightest]]))
-            lightest = order[i];
+            lightest = (int)reg;
     }
     if (best < 0 && lightest >= 0 && is_lighter(&f->regs[p->holds[kind][lightest]], v)) {
         spill(&f->regs[p->holds[kind][lightest]]);
