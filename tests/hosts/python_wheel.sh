@@ -27,6 +27,6 @@ unset OPJIT_CODEGEN OPJIT_DEVICE OPJIT_CACHE_DIR OPJIT_INSTALL_TORCH
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$work/package" "$work"/opjit-*.whl
 bytes=$(stat -c %s "$work"/opjit-*.whl)
 echo "the wheel has $bytes bytes"
-[ "$bytes" -lt 27000000 ]
+[ "$bytes" -lt 25000000 ]
 OPJIT_PYTHON="$python" sh "$source/tests/hosts/python.sh" "$work/package"
 rm -rf "$work"
