@@ -347,7 +347,8 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
     else if (begins(name, "x86.sse2.cvtps2dq") || begins(name, "x86.avx.cvt.ps2dq.256") ||
              begins(name, "x86.avx512.mask.cvtps2dq.512"))
         nearest(f, v, t);
-    else if (begins(name, "x86.sse2.pmadd.wd") || begins(name, "x86.avx2.pmadd.wd"))
+    else if (begins(name, "x86.sse2.pmadd.wd") || begins(name, "x86.avx2.pmadd.wd") ||
+             begins(name, "x86.avx512.pmaddw.d.512"))
         pairs(f, v, t);
     else if (begins(name, "x86.avx512.vpdpbusd."))
         dot4(f, v, t);

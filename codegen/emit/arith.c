@@ -71,21 +71,25 @@ static LLVMValueRef integer_choice(cg_func *f, bool max, bool is_signed, LLVMVal
                          a);
 }
 
-/* Byte i of each lane. */
-static LLVMValueRef byte_of(cg_func *f, LLVMValueRef v, uint32_t i, bool is_signed)
+/* Part i of each lane, of so many bits. */
+static LLVMValueRef part_of(cg_func *f, LLVMValueRef v, uint32_t bits, uint32_t i, bool is_signed)
 {
-    LLVMValueRef top = i == 3 ? v : LLVMBuildShl(f->b, v, number(f, v, 24 - 8 * i), "");
-    return is_signed ? LLVMBuildAShr(f->b, top, number(f, v, 24), "") : LLVMBuildLShr(f->b, top, number(f, v, 24), "");
+    const uint32_t above = 32 - bits;
+    LLVMValueRef top = bits * i == above ? v : LLVMBuildShl(f->b, v, number(f, v, above - bits * i), "");
+    return is_signed ? LLVMBuildAShr(f->b, top, number(f, v, above), "")
+                     : LLVMBuildLShr(f->b, top, number(f, v, above), "");
 }
 
-static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
+static LLVMValueRef dots(cg_func *f, ir_op op, LLVMValueRef *a)
 {
-    LLVMValueRef sum = f->cpu->dot4 ? f->cpu->dot4(f, op, a) : NULL;
+    const uint32_t bits = op == IR_DOT2 ? 16 : 8;
+    LLVMValueRef sum = f->cpu->dots ? f->cpu->dots(f, op, a) : NULL;
     if (sum)
         return sum;
     sum = a[0];
-    for (uint32_t i = 0; i < 4; i++) {
-        LLVMValueRef x = byte_of(f, a[1], i, op == IR_DOT4_SS), y = byte_of(f, a[2], i, op != IR_DOT4_UU);
+    for (uint32_t i = 0; i < 32 / bits; i++) {
+        LLVMValueRef x = part_of(f, a[1], bits, i, op == IR_DOT4_SS || op == IR_DOT2);
+        LLVMValueRef y = part_of(f, a[2], bits, i, op != IR_DOT4_UU);
         sum = LLVMBuildAdd(f->b, sum, LLVMBuildMul(f->b, x, y, ""), "");
     }
     return sum;
@@ -119,7 +123,8 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
     case IR_IPOW: return integer_power(f, a[0], a[1]);
     case IR_DOT4_UU:
     case IR_DOT4_US:
-    case IR_DOT4_SS: return dot4(f, op, a);
+    case IR_DOT4_SS:
+    case IR_DOT2: return dots(f, op, a);
     default: return a[0]; /* not an integer op: the survey refuses it */
     }
 }

@@ -181,6 +181,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_DOT4_UU:
     case IR_DOT4_US:
     case IR_DOT4_SS:
+    case IR_DOT2:
     case IR_SIN_FAR:
     case IR_COS_FAR:
     case IR_TAN_FAR: return emit_arith(f, node);

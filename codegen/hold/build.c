@@ -16,7 +16,8 @@ static bool is_plain(const cg_func *f, ir_ref node)
     case IR_FMA: return type != IR_F16 && opjit_cg_way(f->cpu, f->target, IR_FMA, type) == CG_NATIVE;
     case IR_DOT4_UU:
     case IR_DOT4_US:
-    case IR_DOT4_SS: return true;
+    case IR_DOT4_SS:
+    case IR_DOT2: return true;
     case IR_DIV: return type == IR_F32 || type == IR_F64;
     case IR_ADD:
     case IR_SUB:

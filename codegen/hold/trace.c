@@ -305,6 +305,7 @@ static uint32_t op_value(tracer *m, const cg_tile_node *n, uint32_t lanes)
     case IR_CAST: return bytes_value(m, n, lanes);
     case IR_FMA:
     case IR_DOT4_US:
+    case IR_DOT2:
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

@@ -223,7 +223,7 @@ static bool give_homes(x86_tile *m)
         if (o->what == CG_TRACE_IN && o->uses > 0)
             read |= UINT64_C(1) << o->at;
         if ((o->lanes != 1 && o->lanes != 4 && o->lanes != 8 && (o->lanes != 16 || !m->wide)) ||
-            (o->what == CG_TRACE_OP && o->op == IR_DOT4_US && !m->dots))
+            (o->what == CG_TRACE_OP && o->op == IR_DOT4_US && !m->dot4))
             return false;
     }
     for (uint32_t r = 0; r < m->tr->t->registers; r++)
@@ -290,7 +290,7 @@ bool opjit_cg_x86_tile(const rt_target *target, const cg_tile *t, rt_arena *aren
     if (!rt_target_has(target, RT_X86_AVX2) || !rt_target_has(target, RT_X86_FMA))
         return false;
     m.wide = rt_target_has_avx512(target);
-    m.dots = m.wide && rt_target_has(target, RT_X86_AVX512VNNI);
+    m.dot4 = rt_target_has_dot4(target);
     m.vectors = m.wide ? X86_TILE_VECTORS : X86_TILE_VECTORS / 2;
     m.tr = opjit_cg_trace(t, arena);
     if (!m.tr)

@@ -13,6 +13,7 @@ static uint32_t in_memory(const cg_trace_op *o)
     case IR_ADD:
     case IR_MUL: return 1 << 1 | 1 << 0;
     case IR_DOT4_US: return 1 << 2;
+    case IR_DOT2: return 1 << 2 | 1 << 1;
     default: return 1 << 1;
     }
 }
@@ -94,6 +95,29 @@ static void put_sum(x86_tile *m, uint32_t at)
         x86_tile_set(m, at, v.reg);
     }
     x86_tile_put(m, &v);
+}
+
+/* The products of pairs of halves in a register of their own, and the sum. */
+static void put_pairs(x86_tile *m, uint32_t at)
+{
+    enum { MULTIPLIES = 0xf5, ADDS = 0xfe };
+    const cg_trace_op *o = &m->tr->op[at];
+    const bool swapped = is_memory(m, o->a[1]);
+    x86_vector v = { .map = X86_0F, .prefix = X86_66, .code = MULTIPLIES, .bytes = x86_tile_bytes(o) };
+    x86_mem mem;
+    const uint32_t sum = opjit_cg_x86_tile_need(m, o->a[0], at);
+    v.second = opjit_cg_x86_tile_need(m, o->a[swapped ? 2 : 1], at);
+    put_operand(m, o->a[swapped ? 1 : 2], at, &v, &mem);
+    v.reg = opjit_cg_x86_tile_take(m, at, 0);
+    x86_tile_put(m, &v);
+    m->locked |= 1u << v.reg;
+    x86_tile_put(m, &(x86_vector){ .map = X86_0F,
+                                   .prefix = X86_66,
+                                   .code = ADDS,
+                                   .bytes = v.bytes,
+                                   .reg = opjit_cg_x86_tile_result(m, at),
+                                   .second = sum,
+                                   .rm = v.reg });
 }
 
 static void put_arith(x86_tile *m, uint32_t at)
@@ -235,7 +259,14 @@ void opjit_cg_x86_tile_op(x86_tile *m, uint32_t at)
         opjit_cg_x86_tile_splat(m, x86_tile_bytes(o), to, NULL, from);
         return;
     }
-    case CG_TRACE_OP: o->op == IR_FMA || o->op == IR_DOT4_US ? put_sum(m, at) : put_arith(m, at); return;
+    case CG_TRACE_OP:
+        if (o->op == IR_DOT2)
+            put_pairs(m, at);
+        else if (o->op == IR_FMA || o->op == IR_DOT4_US)
+            put_sum(m, at);
+        else
+            put_arith(m, at);
+        return;
     case CG_TRACE_NUMBER: put_number(m, at); return;
     case CG_TRACE_PAIR: put_pair(m, at); return;
     case CG_TRACE_STORE: put_store(m, at); return;

@@ -26,7 +26,7 @@ typedef struct x86_tile_row {
 typedef struct x86_tile {
     const cg_trace *tr;
     rt_bytes *out;
-    bool wide, dots;                  /* AVX-512; its products of bytes */
+    bool wide, dot4;                  /* AVX-512; its products of bytes */
     uint32_t vectors;                 /* registers */
     uint32_t *where, *slot;           /* by operation: register, place on the stack, + 1; 0: none */
     uint32_t *hint;                   /* by operation: the register that its value should be in, + 1 */

@@ -77,9 +77,9 @@ typedef struct cg_target {
     const cg_legal *legal; /* rows that come before those of legal.c, ending with one of no types; NULL: none */
     /* Whether it has masked vector loads and stores of lanes of that width; NULL: no. */
     bool (*masked)(const rt_target *target, uint32_t bits);
-    /* A dot4 of vectors: operand 0 + products of four bytes of 1 and 2.  Emits nothing and returns NULL where there is
-     * nothing better than to widen the bytes and to multiply them; NULL: so for all. */
-    LLVMValueRef (*dot4)(struct cg_func *f, ir_op op, LLVMValueRef *a);
+    /* A dot4 or dot2 of vectors: operand 0 + products of bytes, or halves, of 1 and 2.  Emits nothing and returns NULL
+     * where there is nothing better than to widen these and to multiply them; NULL: so for all. */
+    LLVMValueRef (*dots)(struct cg_func *f, ir_op op, LLVMValueRef *a);
     /* The lanes of a and b, in this order, that the constant vector of integers as wide as theirs numbers, by an
      * intrinsic; NULL, or its result: it has none.  Fast selection takes a call by itself out of a block to the slow
      * one, a shuffle with all before it. */

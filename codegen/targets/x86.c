@@ -26,19 +26,11 @@ static bool masked(const rt_target *t, uint32_t bits)
     return rt_target_has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);
 }
 
-/* --- products of bytes -------------------------------------------------------------------------------------------- */
+/* --- products of bytes and halves --------------------------------------------------------------------------------- */
 
-/* Bytes 0 and 2 of each lane, or 1 and 3, as two numbers of 16 bits. */
-static LLVMValueRef two_bytes(cg_func *f, LLVMValueRef words, bool odd, bool is_signed)
-{
-    LLVMValueRef eight = opjit_cg_number(f, 16, opjit_cg_lanes(words), 8);
-    LLVMValueRef top = odd ? words : LLVMBuildShl(f->b, words, eight, "");
-    return is_signed ? LLVMBuildAShr(f->b, top, eight, "") : LLVMBuildLShr(f->b, top, eight, "");
-}
-
-/* One instruction with VNNI.  Else two that multiply pairs of 16 bits and add them, exactly; the one that multiplies
- * bytes saturates. */
-static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
+/* dot4 is one instruction with VNNI, dot2 one that multiplies pairs of halves and adds them, exactly, and an addition.
+ * The one that multiplies pairs of bytes saturates. */
+static LLVMValueRef dots(cg_func *f, ir_op op, LLVMValueRef *a)
 {
     enum { WIDTHS = 3 };
     static const char *const bytes[WIDTHS] = { "llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
@@ -48,21 +40,13 @@ static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
     const uint32_t lanes = opjit_cg_lanes(a[0]), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
     const rt_target *t = f->target;
     if ((lanes != 4 && lanes != 8 && lanes != 16) || (lanes == 8 && !rt_target_has(t, RT_X86_AVX2)) ||
-        (lanes == 16 && !rt_target_has_avx512(t)))
+        (lanes == 16 && !rt_target_has_avx512(t)) || (op != IR_DOT2 && (op != IR_DOT4_US || !rt_target_has_dot4(t))))
         return NULL;
-    if (op == IR_DOT4_US && rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI)) {
-        LLVMTypeRef type = opjit_cg_int(f, 8, 4 * lanes);
-        return opjit_cg_call_plain(
-            f, bytes[width], 3,
-            (LLVMValueRef[]){ a[0], LLVMBuildBitCast(f->b, a[1], type, ""), LLVMBuildBitCast(f->b, a[2], type, "") });
-    }
-    LLVMTypeRef type = opjit_cg_int(f, 16, 2 * lanes);
-    LLVMValueRef x = LLVMBuildBitCast(f->b, a[1], type, ""), y = LLVMBuildBitCast(f->b, a[2], type, ""), sum = a[0];
-    for (uint32_t odd = 0; odd < 2; odd++) {
-        LLVMValueRef factors[] = { two_bytes(f, x, odd, op == IR_DOT4_SS), two_bytes(f, y, odd, op != IR_DOT4_UU) };
-        sum = LLVMBuildAdd(f->b, sum, opjit_cg_call_plain(f, pairs[width], 2, factors), "");
-    }
-    return sum;
+    LLVMTypeRef type = opjit_cg_int(f, op == IR_DOT2 ? 16 : 8, (op == IR_DOT2 ? 2 : 4) * lanes);
+    LLVMValueRef x = LLVMBuildBitCast(f->b, a[1], type, ""), y = LLVMBuildBitCast(f->b, a[2], type, "");
+    if (op != IR_DOT2)
+        return opjit_cg_call_plain(f, bytes[width], 3, (LLVMValueRef[]){ a[0], x, y });
+    return LLVMBuildAdd(f->b, a[0], opjit_cg_call_plain(f, pairs[width], 2, (LLVMValueRef[]){ x, y }), "");
 }
 
 /* Of whole 512-bit vectors of 32 or 64 bits, one instruction whatever the lanes. */
@@ -260,7 +244,7 @@ const cg_target opjit_cg_target_x86 = {
     .cpu = cpu,
     .legal = legal,
     .masked = masked,
-    .dot4 = dot4,
+    .dots = dots,
     .permute = permute,
     .beyond = beyond,
     .limit = limit,

@@ -45,6 +45,7 @@ static uint64_t flops_of(const ir_node *node)
     case IR_DOT4_UU:
     case IR_DOT4_US:
     case IR_DOT4_SS: return 8;
+    case IR_DOT2: return 4;
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

@@ -408,11 +408,13 @@ static uint64_t nearest(float x)
     return whole >= INT32_MIN && whole <= INT32_MAX ? (uint32_t)(int32_t)whole : (uint32_t)INT32_MIN;
 }
 
-/* The sum of the products of four bytes, modulo 2^32. */
-static uint64_t dot4(ir_op op, const uint64_t *args)
+/* The sum of the products of four bytes, or two halves, modulo 2^32. */
+static uint64_t dots(ir_op op, const uint64_t *args)
 {
     uint32_t sum = (uint32_t)args[0];
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 2 && op == IR_DOT2; i++)
+        sum += (uint32_t)((int16_t)(args[1] >> 16 * i) * (int16_t)(args[2] >> 16 * i));
+    for (uint32_t i = 0; i < 4 && op != IR_DOT2; i++) {
         const uint8_t a = (uint8_t)(args[1] >> 8 * i), b = (uint8_t)(args[2] >> 8 * i);
         const int32_t x = op == IR_DOT4_SS ? (int8_t)a : a, y = op == IR_DOT4_UU ? b : (int8_t)b;
         sum += (uint32_t)(x * y);
@@ -444,7 +446,8 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
     case IR_IPOW: *out = integer_power(type, a, b); return true;
     case IR_DOT4_UU:
     case IR_DOT4_US:
-    case IR_DOT4_SS: *out = dot4(op, args); return true;
+    case IR_DOT4_SS:
+    case IR_DOT2: *out = dots(op, args); return true;
     default: return false;
     }
 }

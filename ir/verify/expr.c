@@ -131,6 +131,7 @@ static opjit_status check_op(verifier *v, ir_ref expr)
     case IR_DOT4_UU:
     case IR_DOT4_US:
     case IR_DOT4_SS:
+    case IR_DOT2:
         if (type != IR_I32)
             FAIL(1, expr, "%s, not i32", opjit_ir_type_name(type));
         return OPJIT_OK;

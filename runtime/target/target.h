@@ -94,6 +94,11 @@ static inline bool rt_target_looks_up(const rt_target *t)
 {
     return rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VBMI);
 }
+/* Whether it has an instruction that adds the products of four bytes (IR_DOT4_US). */
+static inline bool rt_target_has_dot4(const rt_target *t)
+{
+    return rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI);
+}
 /* Whether it has an instruction that multiplies floats by powers of two (IR_SCALE). */
 bool opjit_rt_target_scales(const rt_target *target);
 /* Whether it has an instruction that rounds FLOAT32 to INT32, as IR_NEAREST does. */

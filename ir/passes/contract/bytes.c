@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c - products of bytes less zero points: steps are dot4, of words of four bytes.  Part of place.
+/* bytes.c - products of bytes less zero points: steps are dot4, of words of four bytes, or dot2.  Part of place.
  *
- * Zero points leave the loops, as the sum of (a - p) (b - q) over K bytes is, modulo 2^32,
+ * Words of dot2 are two bytes, each less its zero point, in 16 bits.  With dot4 zero points leave the loops, as the sum
+ * of (a - p) (b - q) over K bytes is, modulo 2^32,
  *
  *     sum ab - q sum a - p sum b + K p q
  *
@@ -10,9 +11,8 @@
  * From here on c's k are words. */
 #include "ir/passes/contract/contract.h"
 
-
 enum {
-    BYTES = 4,
+    MOST_BYTES = 4, /* of a word */
     PARTIAL = 16, /* parts of a row's sum side by side */
     ONES = 0x01010101,
 };
@@ -35,30 +35,50 @@ static ir_ref byte_of(const ir_func *f, ir_ref factor, ir_ref *zero)
     return ir_at(f, load)->op == IR_LOAD && (type == IR_I8 || type == IR_U8) ? load : 0;
 }
 
+bool opjit_ir_contract_is_small(const ir_func *f, ir_ref zero)
+{
+    enum { MOST = INT16_MAX - UINT8_MAX };
+    const ir_node *n = ir_at(f, zero);
+    const int32_t value = (int32_t)n->imm;
+    if (n->op == IR_CONST)
+        return value >= -MOST && value <= MOST;
+    return n->op == IR_CAST && opjit_ir_type_size((ir_type)ir_at(f, ir_operand(f, zero, 0))->type) == 1;
+}
+
+/* Whether words are two numbers of 16 bits. */
+static bool has_halves(const contraction *c)
+{
+    return c->in_word < MOST_BYTES;
+}
+
 static bool is_bytes(const contraction *c, contract_side *s)
 {
     ir_func *f = c->f;
     ir_ref zero;
     const ir_ref load = byte_of(f, ir_operand(f, ir_operand(f, c->statement, 0), s->factor), &zero);
     if (load == 0 || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
-        (zero != 0 && opjit_ir_uses(f, zero, opjit_ir_reduced(f, c->statement))))
+        (zero != 0 && (opjit_ir_uses(f, zero, opjit_ir_reduced(f, c->statement)) ||
+                       (has_halves(c) && !opjit_ir_contract_is_small(f, zero)))))
         return false;
     s->zero = zero != 0;
     s->is_signed = ir_at(f, load)->type == IR_I8;
     return true;
 }
 
-bool opjit_ir_contract_is_bytes(contraction *c)
+bool opjit_ir_contract_is_bytes(contraction *c, const rt_target *target)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    c->in_word = rt_target_has_dot4(target) ? MOST_BYTES : MOST_BYTES / 2;
     if (c->def.type != IR_I32 || c->def.block == 1 || !is_bytes(c, rows) || !is_bytes(c, columns))
         return false;
-    if (rows->is_signed == columns->is_signed) {
+    if (has_halves(c)) {
+        rows->zero = columns->zero = false;
+    } else if (rows->is_signed == columns->is_signed) {
         rows->moved = true;
         rows->is_signed = !rows->is_signed;
     }
     c->bytes = c->length;
-    c->length = (c->length + BYTES - 1) / BYTES;
+    c->length = (c->length + c->in_word - 1) / c->in_word;
     return true;
 }
 
@@ -78,23 +98,37 @@ static ir_ref factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k, ir_
     return load;
 }
 
-/* The word of the bytes from 4 w on; partial: the last one, whose bytes behind the last k are zeros. */
+/* Part i of a word: the number of a byte, less its zero point if parts have 16 bits. */
+static ir_ref part_at(contraction *c, uint32_t side, ir_ref own, ir_ref k, int64_t i)
+{
+    ir_func *f = c->f;
+    ir_ref zero, part = factor_at(c, side, own, k, &zero);
+    if (part == 0)
+        return 0;
+    const bool is_signed = ir_at(f, part)->type == IR_I8, halves = has_halves(c);
+    part = is_signed && !halves ? ir_make1(f, IR_BITS, IR_U8, part) : part;
+    part = ir_make1(f, IR_CAST, IR_I32, part);
+    if (halves && zero != 0)
+        part = ir_make2(f, IR_SUB, IR_I32, part, zero);
+    if (halves && i == 0 && (is_signed || zero != 0))
+        part = ir_make2(f, IR_AND, IR_I32, part, opjit_ir_const(f, IR_I32, UINT16_MAX));
+    return i == 0 ? part
+                  : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, (uint64_t)(32 / c->in_word * i)));
+}
+
+/* Word w; partial: the last one, whose parts behind the last k are zeros. */
 static ir_ref word_at(contraction *c, uint32_t side, ir_ref own, ir_ref w, bool partial)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[side];
-    const int64_t count = partial ? c->bytes % BYTES : BYTES;
+    const int64_t count = partial ? c->bytes % c->in_word : c->in_word;
     ir_ref word = 0;
     for (int64_t i = 0; i < count; i++) {
-        ir_ref zero;
-        const ir_ref k = contract_plus(c, contract_times(c, w, BYTES), opjit_ir_index(f, i));
-        ir_ref byte = factor_at(c, side, own, k, &zero);
-        if (byte == 0)
+        const ir_ref k = contract_plus(c, contract_times(c, w, c->in_word), opjit_ir_index(f, i));
+        const ir_ref part = part_at(c, side, own, k, i);
+        if (part == 0)
             return 0;
-        byte = ir_at(f, byte)->type == IR_U8 ? byte : ir_make1(f, IR_BITS, IR_U8, byte);
-        byte = ir_make1(f, IR_CAST, IR_I32, byte);
-        byte = i == 0 ? byte : ir_make2(f, IR_SHL, IR_I32, byte, opjit_ir_const(f, IR_I32, (uint64_t)(8 * i)));
-        word = i == 0 ? byte : ir_make2(f, IR_OR, IR_I32, word, byte);
+        word = i == 0 ? part : ir_make2(f, IR_OR, IR_I32, word, part);
     }
     const uint32_t top = TOP_BITS & (partial ? (UINT32_C(1) << 8 * count) - 1 : UINT32_MAX);
     return s->moved ? ir_make2(f, IR_XOR, IR_I32, word, opjit_ir_const(f, IR_I32, top)) : word;
@@ -111,7 +145,8 @@ ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref 
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
     if (c->bytes > 0)
-        return dot4(c->f, rows, row, column, sum);
+        return has_halves(c) ? ir_make3(c->f, IR_DOT2, IR_I32, sum, row, column)
+                             : dot4(c->f, rows, row, column, sum);
     return rows->factor == 0 ? ir_dot_step(c->f, (ir_type)c->def.type, row, column, sum)
                              : ir_dot_step(c->f, (ir_type)c->def.type, column, row, sum);
 }
@@ -219,8 +254,8 @@ static words words_of(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const ir_ref full = contract_plus(c, c->first_k, opjit_ir_index(f, c->def.block));
-    const ir_ref whole = opjit_ir_index(f, c->bytes / BYTES), all = opjit_ir_index(f, c->length);
-    words w = { .first = c->first_k, .last = whole, .partial = c->bytes % BYTES != 0 };
+    const ir_ref whole = opjit_ir_index(f, c->bytes / c->in_word), all = opjit_ir_index(f, c->length);
+    words w = { .first = c->first_k, .last = whole, .partial = c->bytes % c->in_word != 0 };
     if (c->length <= c->def.block) {
         w.whole = whole;
         w.end = all;
@@ -240,7 +275,7 @@ static ir_ref word_loop(contraction *c, block *list, const words *w, bool partia
     opjit_ir_block_add(c->f, list, loop);
     const ir_ref var = partial ? w->last : ir_at(c->f, loop)->ref;
     if (partial)
-        *at = opjit_ir_index(c->f, c->bytes / BYTES % c->def.block);
+        *at = opjit_ir_index(c->f, c->bytes / c->in_word % c->def.block);
     else
         *at = ir_make2(c->f, IR_ISUB, IR_INDEX, var, w->first);
     return var;
@@ -361,7 +396,7 @@ void opjit_ir_contract_row_zeros(contraction *c, block *list, ir_ref i, contract
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     *out = (contract_zeros){ 0 };
-    if (c->bytes == 0)
+    if (c->bytes == 0 || has_halves(c))
         return;
     const ir_ref zero = zero_of(c, CONTRACT_ROWS, contract_plus(c, rows->first, i));
     if (columns->sums != 0)

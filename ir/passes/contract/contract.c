@@ -19,7 +19,6 @@ enum {
     STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
-    MOST_ROWS_OF_BYTES = 4,    /* of bytes, of whose words both halves take a register */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,       /* of columns, */
@@ -94,8 +93,7 @@ static void choose_dots(contraction *c, const ir_tiles *given)
 /* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
 static int64_t rows_of_tile(const contraction *c, const rt_target *target)
 {
-    const int64_t few = c->bytes > 0 ? MOST_ROWS_OF_BYTES : MOST_ROWS_OF_16;
-    const int64_t most = has_16_registers(target) ? few : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
+    const int64_t most = has_16_registers(target) ? MOST_ROWS_OF_16 : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
     int64_t best = most;
     if (rows <= most || c->r->general)
         return rows <= most ? rows : most;
@@ -260,7 +258,8 @@ static bool is_kept(contraction *c)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
-    if (!c->r->once || c->r->is_step || s->dimension < 0 || c->bytes % 4 != 0) /* a partial word is stored apart */
+    const bool partial = c->bytes > 0 && c->bytes % c->in_word != 0; /* a word that is stored apart */
+    if (!c->r->once || c->r->is_step || s->dimension < 0 || partial)
         return false;
     const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
     const uint64_t from = opjit_ir_constant_bytes(c->f, c->r->sources, factor);
@@ -368,7 +367,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
                                                  contract_coordinate(&c, CONTRACT_COLUMNS), 1);
     contraction words = c;
     if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c)) &&
-        target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words)) {
+        target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words, target)) {
         words.once = is_kept(&words);
         if (write(&words, given, target, stages))
             return true;

@@ -67,7 +67,8 @@ typedef struct contraction {
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
     bool half_tiles;        /* the last rows may be half of a tile's */
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
-    int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
+    int64_t bytes;          /* k of bytes, whose words are the k of all other members; 0: no bytes */
+    int64_t in_word;        /* of which so many: four, or two numbers of 16 bits, less their zero points */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     bool direct;            /* results are read nowhere else: tiles may store them */
     ir_ref first_k, here_k; /* of the block of k */
@@ -179,7 +180,9 @@ void opjit_ir_contract_sums(contraction *c, block *list);
 void opjit_ir_contract_results(contraction *c, block *list);
 
 /* bytes.c.  Whether both factors are bytes, less zero points; then it changes c. */
-bool opjit_ir_contract_is_bytes(contraction *c);
+bool opjit_ir_contract_is_bytes(contraction *c, const rt_target *target);
+/* Whether a zero point is so small that a byte less it has 16 bits. */
+bool opjit_ir_contract_is_small(const ir_func *f, ir_ref zero);
 /* A step of the products in a tile, of bytes or not. */
 ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref sum);
 /* Declares the sums over rows and columns that are needed, and sets them to 0; before the loop over blocks of k. */

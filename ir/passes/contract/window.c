@@ -431,7 +431,7 @@ static bool place(place_rows_of *r, const ir_tiles *given, const rt_target *targ
                         : (int64_t)c->out.sizes[d];
     if (!pays(&w, given))
         return false;
-    const bool words = !single && !w.pool && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w);
+    const bool words = !single && !w.pool && target->arch == RT_ARCH_X86_64 && opjit_ir_window_is_bytes(&w, target);
     if (make(w, words, other, given, target, stages))
         return true;
     if (f->failed || w.gathers || single || w.pool)

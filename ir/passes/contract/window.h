@@ -57,8 +57,9 @@ typedef struct window {
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
     bool single;                   /* there is one position: axes are dimensions of one element */
-    int64_t bytes;                 /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
+    int64_t bytes;                 /* k of bytes, whose words are the k of all other members; 0: no bytes */
     int64_t in_word;               /* of which so many are channels: all four, or as many as there are */
+    bool halves;                   /* words are one or two numbers of 16 bits, less zero points */
     bool zero[2], moved[2], flat_bytes; /* [1]: of windows, [0]: of rows; less a zero point; moved by 128; no padding */
     uint32_t row_sums, window_sums; /* temp, scratch: sums of the bytes of words; 0: not needed */
     bool alone;                    /* window_alone.c makes it, and uses the next ones */
@@ -244,8 +245,8 @@ void opjit_ir_window_parts(window *w, block *list);
 void opjit_ir_window_panel(window *w, block *list, ir_ref first);
 
 /* window_bytes.c.  Whether both factors are bytes, less zero points, with up to four channels or a multiple of
- * four; then it changes w: k are words. */
-bool opjit_ir_window_is_bytes(window *w);
+ * four, or in halves any number; then it changes w: k are words. */
+bool opjit_ir_window_is_bytes(window *w, const rt_target *target);
 /* The word of a factor, as opjit_ir_window_factor. */
 ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* The stage that packs the words of all rows to a temp; false: no memory, or too large. */

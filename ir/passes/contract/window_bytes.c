@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window_bytes.c - sums of products of bytes less zero points that are read through windows: steps are dot4,
- * of words of the bytes of four channels.  Part of place.
+ * of words of the bytes of four channels, or dot2, of two channels in 16 bits.  Part of place.
  *
- * As in bytes.c zero points leave the loops: the sum of (a - p) (b - q) over K bytes is, modulo 2^32,
+ * As in bytes.c halves are less their zero points, so that padding is 0.  With dot4 zero points leave the loops: the
+ * sum of (a - p) (b - q) over K bytes is, modulo 2^32,
  *
  *     sum ab - q sum a - p (sum b - K q)
  *
@@ -85,7 +86,8 @@ static bool is_bytes(window *w, uint32_t factor)
         if ((windows || (int32_t)d != w->rows) &&
             opjit_ir_uses(f, b.zero, opjit_ir_coordinate(f, w->c.statement, d)))
             return false;
-    if ((b.zero != 0 && opjit_ir_uses(f, b.zero, opjit_ir_reduced(f, w->c.statement))) || (!windows && b.inside != 0))
+    if ((b.zero != 0 && (opjit_ir_uses(f, b.zero, opjit_ir_reduced(f, w->c.statement)) ||
+                         (w->halves && !opjit_ir_contract_is_small(f, b.zero)))) || (!windows && b.inside != 0))
         return false;
     w->zero[windows] = b.zero != 0 && !is_nothing(f, b.zero);
     w->moved[windows] = (ir_at(f, b.load)->type == IR_I8) == windows;
@@ -102,14 +104,17 @@ static bool has_words(const window *w)
            (b.inside == 0 || !opjit_ir_uses(w->c.f, b.inside, w->digits[0].probe));
 }
 
-bool opjit_ir_window_is_bytes(window *w)
+bool opjit_ir_window_is_bytes(window *w, const rt_target *target)
 {
     window_digit *top = &w->digits[0];
+    const bool halves = w->halves = !rt_target_has_dot4(target);
     if (w->c.def.type != IR_I32 || w->c.def.block == 1 || top->axis >= 0 ||
-        (top->size % BYTES != 0 && top->size > BYTES) || w->rows < 0 || !is_bytes(w, w->factor) ||
+        (!halves && top->size % BYTES != 0 && top->size > BYTES) || w->rows < 0 || !is_bytes(w, w->factor) ||
         !is_bytes(w, 1 - w->factor) || !has_words(w))
         return false;
-    w->in_word = top->size < BYTES ? top->size : BYTES;
+    w->in_word = halves ? 2 - top->size % 2 : top->size < BYTES ? top->size : BYTES;
+    for (uint32_t i = 0; i < 2 && halves; i++)
+        w->zero[i] = w->moved[i] = false;
     w->bytes = w->c.length;
     w->c.length /= w->in_word;
     top->size /= w->in_word;
@@ -141,6 +146,22 @@ static ir_ref zero_of(window *w, uint32_t factor, ir_ref row)
     return zero == 0 ? moved : ir_make2(f, IR_ADD, IR_I32, zero, moved);
 }
 
+/* Part i of a word: the number of a byte, less its zero point if parts have 16 bits. */
+static ir_ref part_of(window *w, const window_byte *b, const ir_ref *digits, ir_ref row, ir_ref *at, int64_t i)
+{
+    ir_func *f = w->c.f;
+    const bool is_signed = ir_at(f, b->load)->type == IR_I8;
+    ir_ref part = opjit_ir_window_made(w, b->load, digits, row, at);
+    part = is_signed && !w->halves ? ir_make1(f, IR_BITS, IR_U8, part) : part;
+    part = ir_make1(f, IR_CAST, IR_I32, part);
+    if (w->halves && b->zero != 0)
+        part = ir_make2(f, IR_SUB, IR_I32, part, opjit_ir_window_made(w, b->zero, digits, row, at));
+    if (w->halves && i == 0 && (is_signed || b->zero != 0))
+        part = ir_make2(f, IR_AND, IR_I32, part, opjit_ir_const(f, IR_I32, UINT16_MAX));
+    const uint64_t bits = w->halves ? 16 : 8;
+    return i == 0 ? part : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, bits * (uint64_t)i));
+}
+
 ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
 {
     ir_func *f = w->c.f;
@@ -151,16 +172,13 @@ ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir
     memcpy(own, digits, w->digit_count * sizeof own[0]);
     for (int64_t i = 0; i < w->in_word; i++) {
         own[0] = contract_plus(&w->c, contract_times(&w->c, digits[0], w->in_word), opjit_ir_index(f, i));
-        ir_ref byte = opjit_ir_window_made(w, b.load, own, row, at);
-        byte = ir_at(f, b.load)->type == IR_U8 ? byte : ir_make1(f, IR_BITS, IR_U8, byte);
-        byte = ir_make1(f, IR_CAST, IR_I32, byte);
-        byte = i == 0 ? byte : ir_make2(f, IR_SHL, IR_I32, byte, opjit_ir_const(f, IR_I32, (uint64_t)(8 * i)));
-        word = i == 0 ? byte : ir_make2(f, IR_OR, IR_I32, word, byte);
+        const ir_ref part = part_of(w, &b, own, row, at, i);
+        word = i == 0 ? part : ir_make2(f, IR_OR, IR_I32, word, part);
     }
     if (b.inside != 0) {
         inside = opjit_ir_window_made(w, b.inside, own, row, at);
         padding = opjit_ir_const(f, IR_I32, 0);
-        if (b.zero != 0)
+        if (b.zero != 0 && !w->halves)
             padding = ir_make2(f, IR_MUL, IR_I32,
                                ir_make2(f, IR_AND, IR_I32, opjit_ir_window_made(w, b.zero, own, row, at),
                                         opjit_ir_const(f, IR_I32, 255)),
@@ -318,7 +336,7 @@ void opjit_ir_window_row_zeros(window *w, block *list, ir_ref i, window_zeros *o
 {
     ir_func *f = w->c.f;
     *out = (window_zeros){ 0 };
-    if (w->bytes == 0)
+    if (w->bytes == 0 || w->halves)
         return;
     const ir_ref q = zero_of(w, 1 - w->factor, contract_plus(&w->c, w->first_row, i)), p = zero_of(w, w->factor, i);
     out->row = q == 0 ? 0 : opjit_ir_block_let(f, list, q);

@@ -134,7 +134,8 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
                          : w->panel == 0 ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
                                          : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
     const ir_ref before = opjit_ir_load(f, c->tile, of);
-    ir_ref sum = w->bytes > 0 ? ir_make3(f, IR_DOT4_US, IR_I32, before, x[columns->factor], x[rows->factor])
+    const ir_op words = w->halves ? IR_DOT2 : IR_DOT4_US;
+    ir_ref sum = w->bytes > 0 ? ir_make3(f, words, IR_I32, before, x[columns->factor], x[rows->factor])
                               : ir_dot_step(f, type, x[0], x[1], before);
     if (w->parts != 0) {
         const ir_ref part = opjit_ir_load(f, w->part, (ir_ref[]){ k, at[1] });

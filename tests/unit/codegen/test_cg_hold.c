@@ -23,7 +23,7 @@ typedef struct sample {
     bounds bounds;
     bool edges;        /* sizes are no multiples of the tile's: rows are clamped, columns are copied with zeros */
     const char *type, *input; /* of sums, of factors */
-    bool bytes;        /* factors are words of four bytes */
+    const char *dot;   /* factors are words, of four bytes or two halves; NULL: not */
     uint32_t rows, vectors, lanes, k, tiles;
     const char *target;
     uint32_t stages, number; /* 0 stages: one; each has an iteration less than the one before */
@@ -107,14 +107,14 @@ static void put_body(rt_bytes *out, const sample *s, uint32_t m)
         opjit_rt_bytes_printf(out, "store %%t[%%i,%%j], ");
     if (s->step == WHERE)
         opjit_rt_bytes_printf(out, "select(le(%%k,iadd(imul(%%p,2),%%i)), ");
-    if (s->bytes)
-        opjit_rt_bytes_printf(out, "dot4.us(load %%t[%%i,%%j], ");
+    if (s->dot)
+        opjit_rt_bytes_printf(out, "%s(load %%t[%%i,%%j], ", s->dot);
     else
         opjit_rt_bytes_printf(out, is_integer(s) ? "add(mul(" : "fma(");
     put_factor(out, s, a);
     opjit_rt_bytes_printf(out, ", ");
     put_factor(out, s, b);
-    if (s->bytes)
+    if (s->dot)
         opjit_rt_bytes_printf(out, ")");
     else
         opjit_rt_bytes_printf(out, is_integer(s) ? "), load %%t[%%i,%%j])" : ", load %%t[%%i,%%j])");
@@ -275,6 +275,7 @@ static sample draw(test_random *r)
     static const char *const types[][2] = { { "f32", "f32" }, { "f32", "f16" }, { "f64", "f64" },
                                             { "i32", "i32" }, { "u32", "u32" }, { "i32", "i8" },
                                             { "f32", "u8" },  { "f32", "i8" } };
+    static const char *const dots[4] = { "dot4.us", "dot2" };
     const uint64_t type = test_random_below(r, 8);
     sample s = { .start = (start)test_random_below(r, STARTS),
                  .end = (end)test_random_below(r, ENDS),
@@ -283,7 +284,7 @@ static sample draw(test_random *r)
                  .edges = test_random_below(r, 3) == 0,
                  .type = types[type][0],
                  .input = types[type][1],
-                 .bytes = type == 3 && test_random_below(r, 2) == 0,
+                 .dot = type == 3 ? dots[test_random_below(r, 4)] : NULL,
                  .rows = 1 + (uint32_t)test_random_below(r, 8),
                  .vectors = 1 + (uint32_t)test_random_below(r, 3),
                  .lanes = 1u << test_random_below(r, 5),

@@ -16,7 +16,7 @@ static const struct {
     { "cpu:x86-64-v2", 16 },
     { "cpu:x86-64-v3", 32 },
     { "cpu:x86-64-v3", 64 }, /* which LLVM splits */
-    { "cpu:x86-64-v4", 64 }, /* BYTES: this and the next ones are for dot4 alone */
+    { "cpu:x86-64-v4", 64 }, /* BYTES: this and the next ones are for dot4 and dot2 alone */
     { "cpu:x86-64-v4+avx512vnni", 64 },
     { "cpu:x86-64-v4+avx512vnni", 16 },
     { "cpu:aarch64", 16 },
@@ -101,9 +101,9 @@ static void check_sample(const sample *s, test_random *r)
     opjit_ir_free(&f);
 }
 
-static bool is_dot4(ir_op op)
+static bool is_dots(ir_op op)
 {
-    return op == IR_DOT4_UU || op == IR_DOT4_US || op == IR_DOT4_SS;
+    return op == IR_DOT4_UU || op == IR_DOT4_US || op == IR_DOT4_SS || op == IR_DOT2;
 }
 
 static void check_everywhere(ir_op op, ir_type type, ir_type from)
@@ -112,7 +112,7 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
     test_random_init(&r, 1, (uint64_t)op, (uint64_t)type * 100 + from);
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-            if (t >= BYTES && t < FOREIGN && !is_dot4(op) && op != IR_NEAREST)
+            if (t >= BYTES && t < FOREIGN && !is_dots(op) && op != IR_NEAREST)
                 continue;
             if (t >= FOREIGN && op == IR_NEAREST)
                 continue;
@@ -136,7 +136,7 @@ static bool allows(ir_op op, ir_type t)
 {
     if (op == IR_SIN_FAR || op == IR_COS_FAR || op == IR_TAN_FAR)
         return t == IR_F64;
-    if (is_dot4(op))
+    if (is_dots(op))
         return t == IR_I32;
     if (op == IR_SCALE)
         return t == IR_F32 || t == IR_F64;

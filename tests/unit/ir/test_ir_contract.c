@@ -24,7 +24,7 @@ typedef struct product {
     bool general;   /* tiles and blocks are those of a kernel for many sizes */
     const char *in[2], *type;
     bool zero[2];      /* of integers: factors less a zero point for each row or column, or one for all */
-    bool zero_each[2];
+    bool zero_each[2], zero_wide; /* of as many bits as sums */
     ir_tiles tiles;
 } product;
 
@@ -56,6 +56,7 @@ static product draw_product(test_random *r)
         p.zero[i] = is_integer(p.type) && test_random_chance(r, 60);
         p.zero_each[i] = test_random_chance(r, 50);
     }
+    p.zero_wide = test_random_chance(r, 10);
     p.turned[0] = test_random_chance(r, 50);
     p.turned[1] = test_random_chance(r, 50);
     p.shared = test_random_chance(r, 30);
@@ -90,7 +91,8 @@ static void write_text(const product *p, rt_bytes *text)
     for (int i = 0; i <= p->temp; i++)
         opjit_rt_bytes_printf(text, " out %%o%d: %s[%d,%d,%d]\n", i, p->type, p->batch, p->rows, p->columns);
     for (int i = 0; i < 2; i++)
-        opjit_rt_bytes_printf(text, " %s %%z%d: %s[%d]\n", i == 1 && p->constant ? "const" : "in", i, p->in[i],
+        opjit_rt_bytes_printf(text, " %s %%z%d: %s[%d]\n", i == 1 && p->constant ? "const" : "in", i,
+                              p->zero_wide ? p->type : p->in[i],
                               !p->zero_each[i] ? 1 : i == 0 ? p->rows : p->columns);
     opjit_rt_bytes_printf(text, " def %%s: %s[%d,%d,%d] (%%p,%%i,%%j) = reduce dot %%k in 0..%d block %d: pair(",
                           p->type, p->batch, p->rows, p->columns, p->length, p->block);
@@ -100,10 +102,11 @@ static void write_text(const product *p, rt_bytes *text)
         char load[80];
         snprintf(load, sizeof load, "%s%s%sload %%%c[%s]%s", cast, *cast != 0 ? p->type : "", *cast != 0 ? " (" : "",
                  "ab"[i], at[i], *cast != 0 ? ")" : "");
+        const bool wide = *cast == 0 || p->zero_wide;
         if (p->zero[i])
-            opjit_rt_bytes_printf(text, "sub(%s, %s%s%sload %%z%d[%s]%s)", load, cast, *cast != 0 ? p->type : "",
-                                  *cast != 0 ? " (" : "", i, !p->zero_each[i] ? "0" : i == 0 ? "%i" : "%j",
-                                  *cast != 0 ? ")" : "");
+            opjit_rt_bytes_printf(text, "sub(%s, %s%s%sload %%z%d[%s]%s)", load, wide ? "" : cast, wide ? "" : p->type,
+                                  wide ? "" : " (", i, !p->zero_each[i] ? "0" : i == 0 ? "%i" : "%j",
+                                  wide ? "" : ")");
         else
             opjit_rt_bytes_printf(text, "%s", load);
         opjit_rt_bytes_printf(text, i == 0 ? ", " : ")\n");
@@ -149,7 +152,8 @@ static double factor(const product *p, void *const *memory, int side, int64_t at
 {
     const double x = element(p->in[side], memory[side], at);
     const void *zero = memory[OUT + 1 + p->temp + side];
-    return p->zero[side] ? x - element(p->in[side], zero, p->zero_each[side] ? own : 0) : x;
+    const char *const type = p->zero_wide ? p->type : p->in[side];
+    return p->zero[side] ? x - element(type, zero, p->zero_each[side] ? own : 0) : x;
 }
 
 /* x * y + sum in the type of the result. */
@@ -255,17 +259,18 @@ static bool check_product(const product *p, const rt_target *target, test_random
 START_TEST(products)
 {
     const test_cases cases = test_cases_init("ir.contract", 400);
-    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64" };
-    rt_target targets[3];
+    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni",
+                                         "cpu:aarch64" };
+    rt_target targets[4];
     opjit_error error = { 0 };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         ck_assert_msg(opjit_rt_target_parse(names[i], &targets[i], &error) == OPJIT_OK, "%s", error.message);
     uint64_t tiles = 0, once = 0;
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
         test_random_init(&r, cases.seed, 1, n);
         const product p = draw_product(&r);
-        tiles += check_product(&p, &targets[n % 3], &r, &once);
+        tiles += check_product(&p, &targets[n % 4], &r, &once);
     }
     ck_assert_uint_ge(10 * once, cases.end - cases.first);
     ck_assert_uint_ge(10 * tiles, 9 * (cases.end - cases.first)); /* not where the result is one element, say */

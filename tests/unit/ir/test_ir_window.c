@@ -409,17 +409,18 @@ static bool check_windows(const windows *w, const rt_target *target, test_random
 START_TEST(products)
 {
     const test_cases cases = test_cases_init("ir.window", 300);
-    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64" };
-    rt_target targets[3];
+    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni",
+                                         "cpu:aarch64" };
+    rt_target targets[4];
     opjit_error error = { 0 };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         ck_assert_msg(opjit_rt_target_parse(names[i], &targets[i], &error) == OPJIT_OK, "%s", error.message);
     uint64_t tiles = 0;
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
         test_random_init(&r, cases.seed, 1, n);
         const windows w = draw_windows(&r);
-        tiles += check_windows(&w, &targets[n % 3], &r);
+        tiles += check_windows(&w, &targets[n % 4], &r);
     }
     /* not where there is one tap along one coordinate, or each row leaves out steps of windows of its own */
     ck_assert_uint_ge(2 * tiles, cases.end - cases.first);
