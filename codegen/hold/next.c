@@ -95,7 +95,8 @@ static ir_ref find_copy(const cg_func *f, ir_ref loop, ir_ref *loops, uint32_t *
                : 0;
 }
 
-/* What the loop copies in around's next iteration: rows, in whose loop are others that together read a row. */
+/* What the loop copies in around's next iteration: rows of a line or more, in whose loop are others that together read
+ * a row. */
 static void find_rows(cg_tile_builder *b, int64_t rounds, ir_ref loop, ir_ref around)
 {
     const cg_func *f = b->f;
@@ -110,8 +111,9 @@ static void find_rows(cg_tile_builder *b, int64_t rounds, ir_ref loop, ir_ref ar
     for (uint32_t l = count; l-- > 1; length *= times_of(f, loops[l]))
         if (!opjit_cg_growth(f, &load, ir_at(f->ir, loops[l])->ref, &step) || step != length)
             return;
-    if (!opjit_cg_growth(f, &load, ir_at(f->ir, loop)->ref, &row) || row <= length || row > INT32_MAX / size / 64 ||
-        !opjit_cg_growth(f, &load, ir_at(f->ir, around)->ref, &next) || next <= 0 || next > INT32_MAX)
+    if (length * size < IR_LINE || !opjit_cg_growth(f, &load, ir_at(f->ir, loop)->ref, &row) || row <= length ||
+        row > INT32_MAX / size / 64 || !opjit_cg_growth(f, &load, ir_at(f->ir, around)->ref, &next) || next <= 0 ||
+        next > INT32_MAX)
         return;
     b->plan->fetch = (cg_tile_next){ .load = node, .by = next * size, .row = row * size, .part = row * size * rounds,
                                      .lines = (length * size + IR_LINE - 1) / IR_LINE,

@@ -15,7 +15,9 @@ enum {
     ROWS_ACROSS_OF_16 = 8,     /* with 16 vector registers; */
     ACROSS_STEPS = 16,         /* k in a round of their tiles, for vectors of as many or fewer */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
-    STREAM_LEAST = 2048,       /* and where they are too few for as many */
+    STREAM_LEAST = 2048,       /* and where they are too few for as many, */
+    STREAM_STEPS = 16,         /* so many k at a time, */
+    STREAM_STEPS_OF_16 = 8,    /* with 16 vector registers: lines at distances that are one set of the first cache */
     STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
@@ -170,6 +172,7 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    c->steps = has_16_registers(target) ? STREAM_STEPS_OF_16 : STREAM_STEPS;
     rows->tile = rows_of_tile(c, target);
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
@@ -210,6 +213,7 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         columns->tile = given->columns;
         set_blocks(c, rows, given->block_rows);
         set_blocks(c, columns, given->block_columns);
+        c->steps = STREAM_STEPS;
     } else if (c->streams) {
         choose_stream(c, lanes, target);
     } else {
@@ -334,7 +338,8 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
         choose_sizes(c, given, lanes_of(c, given, target), target);
     c->by_columns = fits_first_cache(c, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c->side[i].packed = c->streams ? i == CONTRACT_ROWS && opjit_ir_contract_is_computed(c, i)
+        c->side[i].packed = c->streams ? i == CONTRACT_ROWS &&
+                                             (c->steps < STREAM_STEPS || opjit_ir_contract_is_computed(c, i))
                                        : c->bytes > 0 || !opjit_ir_contract_lies_well(c, i, target);
     columns->packed = columns->packed && c->across == 0 && c->decoded == 0;
     const bool tiles = !c->streams && c->bytes == 0 && c->across == 0 && c->decoded == 0;

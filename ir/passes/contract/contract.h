@@ -58,6 +58,7 @@ typedef struct contraction {
     int64_t decoded_k;      /* and k of a block that shares what else they are computed of */
     bool by_columns;        /* a tile of columns stays in the first cache for all tiles of rows that lie in memory */
     bool streams;           /* few rows: columns are read as they lie, by stream.c */
+    int64_t steps;          /* with `streams`: k that a tile of sums takes at a time */
     bool split;             /* with `streams`: a stage before makes the sums of each block of k, */
     uint32_t parts;         /* which are this temp, [matrices, blocks of k, rows, columns] */
     int64_t lanes;          /* of a vector */

@@ -7,8 +7,7 @@
 #include "ir/passes/contract/contract.h"
 
 enum {
-    AT_ONCE = 8,     /* steps between a load and a store of a sum */
-    TILE_STEPS = 16, /* the same of a tile of sums */
+    AT_ONCE = 8, /* steps between a load and a store of a sum */
 };
 
 /* `steps` of each sum of the block for the rounds lo to hi, which begin at multiples of `steps`. */
@@ -41,20 +40,20 @@ static void add_tiles(contraction *c, block *list)
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS];
     const contract_side *columns = &c->side[CONTRACT_COLUMNS];
-    const ir_ref steps = opjit_ir_index(f, TILE_STEPS), first_k = c->first_k, here_k = c->here_k;
+    const ir_ref steps = opjit_ir_index(f, c->steps), first_k = c->first_k, here_k = c->here_k;
     const int64_t most = c->length < c->def.block ? c->length : c->def.block;
     block of_g, of_n, of_m, inside;
     ir_ref at[2];
-    const ir_ref round_up = contract_plus(c, here_k, opjit_ir_index(f, TILE_STEPS - 1));
+    const ir_ref round_up = contract_plus(c, here_k, opjit_ir_index(f, c->steps - 1));
     const ir_ref rounds = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, round_up, steps));
-    const ir_ref g = contract_loop(c, list, rounds, &of_g), done = contract_times(c, g, TILE_STEPS);
+    const ir_ref g = contract_loop(c, list, rounds, &of_g), done = contract_times(c, g, c->steps);
     c->first_k = opjit_ir_block_let(f, &of_g, contract_plus(c, first_k, done));
     c->here_k = steps;
-    if (most % TILE_STEPS != 0 || c->length % most % TILE_STEPS != 0)
+    if (most % c->steps != 0 || c->length % most != 0) /* so that places in a shorter last block are seen to exist */
         c->here_k = opjit_ir_block_let(
             f, &of_g, ir_make2(f, IR_IMIN, IR_INDEX, steps, ir_make2(f, IR_ISUB, IR_INDEX, here_k, done)));
     if (rows->packed)
-        rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, TILE_STEPS }, 0);
+        rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, c->steps }, 0);
     opjit_ir_contract_pack_rows(c, &of_g, rows->first, opjit_ir_index(f, 0));
     const ir_ref tiles = ir_make2(f, IR_IDIV, IR_INDEX, columns->here, opjit_ir_index(f, columns->tile));
     const ir_ref n = contract_loop(c, &of_g, opjit_ir_block_let(f, &of_g, tiles), &of_n);
