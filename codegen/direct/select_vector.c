@@ -141,13 +141,22 @@ static void unary(dx_func *f, LLVMValueRef v, dx_type t, dx_form_name first, int
     value->reg = dst;
 }
 
+/* Whether nothing but the instruction needs the operand: no other one, and no other round of a loop. */
+static bool ends_at(LLVMValueRef v, LLVMValueRef operand)
+{
+    while (LLVMIsABitCastInst(operand) && opjit_dx_used_once(operand))
+        operand = LLVMGetOperand(operand, 0);
+    return opjit_dx_used_once(operand) && LLVMIsAInstruction(operand) &&
+           LLVMGetInstructionParent(operand) == LLVMGetInstructionParent(v);
+}
+
 /* The result takes the register of an operand that nothing else needs: of a factor, else of what is added. */
 static void multiply_add(dx_func *f, LLVMValueRef v, dx_type t)
 {
     LLVMValueRef of[] = { LLVMGetOperand(v, 0), LLVMGetOperand(v, 1), LLVMGetOperand(v, 2) };
-    const bool second = !opjit_dx_used_once(of[0]) && opjit_dx_used_once(of[1]);
+    const bool first = ends_at(v, of[0]), second = !first && ends_at(v, of[1]);
     const dx_reg a = opjit_dx_use(f, of[second]), b = opjit_dx_use(f, of[!second]), c = opjit_dx_use(f, of[2]);
-    const bool sum = !second && !opjit_dx_used_once(of[0]) && opjit_dx_used_once(of[2]);
+    const bool sum = !first && !second && ends_at(v, of[2]);
     const dx_reg dst = opjit_dx_result(f, v);
     opjit_dx_copy(f, dst, sum ? c : a);
     opjit_dx_vector(f, of_floats(t, sum ? DX_F_FMATOPS : DX_F_FMAPS), dx_width(t), dst, sum ? a : b, sum ? b : c)

@@ -8,6 +8,24 @@ bool opjit_cg_varies(const cg_func *f, ir_ref node)
     return f->piece->lanes > 1 && (f->info[node].vary & f->info[f->loops[f->piece->vec].var].vary) != 0;
 }
 
+cg_order opjit_cg_order(const cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    cg_order order = { { 0, 1, 2 } };
+    uint32_t weights[CG_ORDERED] = { 0 };
+    for (uint32_t i = 0; i < n->count && i < CG_ORDERED; i++) {
+        const uint32_t weight = f->info[ir_operand(f->ir, node, i)].weight;
+        uint32_t at = i;
+        for (; at > 0 && weights[at - 1] < weight; at--) {
+            weights[at] = weights[at - 1];
+            order.at[at] = order.at[at - 1];
+        }
+        weights[at] = weight;
+        order.at[at] = i;
+    }
+    return order;
+}
+
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
 {
     LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, node);

@@ -87,8 +87,9 @@ static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
     LLVMValueRef a[3] = { simple && lanes > 1 ? opjit_cg_progression(f, node) : NULL };
     if (a[0])
         return a[0];
-    for (uint32_t i = 0; i < n->count && i < 3; i++)
-        a[i] = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, i), lanes);
+    const cg_order order = opjit_cg_order(f, node);
+    for (uint32_t i = 0; i < n->count && i < CG_ORDERED; i++)
+        a[order.at[i]] = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, order.at[i]), lanes);
     return opjit_cg_arith(f, (ir_op)n->op, (ir_type)n->type, a);
 }
 

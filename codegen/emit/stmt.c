@@ -70,9 +70,10 @@ static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
     if (info->ordered == f->orders || !opjit_cg_varies(f, node) || n->type == IR_INDEX || n->count == 0)
         return;
     info->ordered = f->orders;
+    const cg_order order = opjit_cg_order(f, node);
     if (n->op != IR_LOAD && !info->guarded)
-        for (uint32_t i = 0; i < n->count; i++)
-            put_in_order(f, ir_operand(f->ir, node, i), count); /* as deep as emission, see the survey */
+        for (uint32_t i = 0; i < n->count; i++) /* as deep as emission, see the survey */
+            put_in_order(f, ir_operand(f->ir, node, i < CG_ORDERED ? order.at[i] : i), count);
     if (!info->guarded && ir_is_float((ir_type)n->type))
         f->order[(*count)++] = node;
 }

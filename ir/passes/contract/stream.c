@@ -16,17 +16,23 @@ static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
-    block of_g = { .parent = loop }, inside;
-    ir_ref at[2];
+    block of_g = { .parent = loop }, of_i, inside;
+    ir_ref at[2], row[AT_ONCE];
     opjit_ir_block_add(f, list, loop);
     const ir_ref first = contract_plus(c, c->first_k, contract_times(c, ir_at(f, loop)->ref, steps));
-    opjit_ir_contract_loops(c, &of_g, rows->here, columns->here, at, &inside);
-    const ir_ref i = contract_plus(c, rows->first, at[0]), j = contract_plus(c, columns->first, at[1]);
+    at[0] = contract_loop(c, &of_g, rows->here, &of_i);
+    const ir_ref i = contract_plus(c, rows->first, at[0]);
+    for (int64_t s = 0; s < steps; s++) { /* lets: the rows may be in scratch, which no loop reads ahead */
+        const ir_ref k = contract_plus(c, first, opjit_ir_index(f, s));
+        row[s] = opjit_ir_block_let(f, &of_i, opjit_ir_contract_factor(c, &of_i, CONTRACT_ROWS, i, k));
+    }
+    at[1] = contract_loop(c, &of_i, columns->here, &inside);
+    const ir_ref j = contract_plus(c, columns->first, at[1]);
     ir_ref sum = opjit_ir_load(f, c->sums, at);
     for (int64_t s = 0; s < steps; s++) {
         const ir_ref k = contract_plus(c, first, opjit_ir_index(f, s));
         ir_ref x[2];
-        x[rows->factor] = opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, i, k);
+        x[rows->factor] = row[s];
         x[columns->factor] = opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, j, k);
         sum = ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], sum);
     }
