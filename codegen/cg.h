@@ -429,8 +429,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement);                                
 void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* reads.c: what the innermost loop's table holds for this copy: integers of that many bits. */
-LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
+/* reads.c: the node's value for this copy, as integers, if the innermost loop's table has it; else NULL. */
+LLVMValueRef opjit_cg_from_table(cg_func *f, ir_ref node);
 /* transpose.c: the bodies of the loop over rows and, inside a transposed block, of the loop in it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);

@@ -124,7 +124,8 @@ typedef struct cg_plan {
     cg_place_of still;   /* where values that do not change in the loop are computed; nowhere: they are not needed */
     ir_ref point;        /* select that is false in all elements except one, which is stored afterwards; 0: none */
     bool binades;        /* whole numbers become halves by additions */
-    const char *table;   /* the stored values, to be read from the module; NULL: they are computed */
+    ir_ref tabled;       /* the stored value, or a part of it, that is read from a table in the module; 0: none */
+    const char *table;   /* its values */
     size_t table_bytes;
     uint32_t table_period; /* vectors after which it repeats, if registers have room for them; else 0 */
     /* of strategies */
@@ -180,6 +181,9 @@ void opjit_cg_plan_overlap(cg_plan *plan, uint32_t lanes, int64_t min, int64_t m
 /* two_streams.c: copies per round in two streams, half in each, for a loop with `most` iterations that begins at a
  * whole vector of memory, or (not aligned) may do so; 0: one stream is better. */
 uint32_t opjit_cg_stream_copies(const cg_func *f, const cg_plan *plan, int64_t most, bool aligned);
+
+/* Of an element of the table with the node's values (emit/reads.c). */
+uint32_t opjit_cg_table_bits(const cg_func *f, const cg_facts *is, ir_ref node);
 
 /* row_edge.c */
 void opjit_cg_row_edge(cg_func *f, const cg_plan *plan);

@@ -439,8 +439,7 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     const cg_access a = opjit_cg_access_of(f, statement);
     const cg_plan *plan = f->loops[f->loop_count - 1].plan;
     int64_t grow = 0;
-    LLVMValueRef value = plan && plan->table ? opjit_cg_table_read(f, a.bits)
-                                             : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->piece->lanes);
+    LLVMValueRef value = opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->piece->lanes);
     if (f->piece->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         LLVMBasicBlockRef after = opjit_cg_one_begin(f);

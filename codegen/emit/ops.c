@@ -132,6 +132,9 @@ static LLVMValueRef emit_nearest(cg_func *f, ir_ref node)
 LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
+    LLVMValueRef read = opjit_cg_from_table(f, node);
+    if (read)
+        return read;
     switch ((ir_op)n->op) {
     case IR_CONST:
         return opjit_cg_number(f, n->type == IR_BOOL ? 1 : 8 * opjit_ir_type_size((ir_type)n->type), 1, n->imm);

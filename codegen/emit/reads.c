@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reads.c - two kinds of reads that a store causes: of a line that later copies will store, so that it is in the cache
- * by then; and of the table that replaces the stored value. */
+ * by then; and of the table that replaces the stored value or a part of it. */
 #include "codegen/emit/access.h"
+#include "codegen/emit/indices.h"
 #include "codegen/plan.h"
 
 /* --- lines ahead (stores/read_ahead.c) ---------------------------------------------------------------------------- */
@@ -69,9 +70,8 @@ void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 
 /* --- tables (stores/table.c) -------------------------------------------------------------------------------------- */
 
-LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
+static LLVMValueRef read_table(cg_func *f, cg_loop *loop, uint32_t bits)
 {
-    cg_loop *loop = &f->loops[f->loop_count - 1];
     LLVMTypeRef element = opjit_cg_int(f, bits, 1);
     LLVMValueRef iv = opjit_cg_variable(f, loop);
     const uint32_t period = loop->plan->table_period;
@@ -90,4 +90,26 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
     if (read)
         *read = (cg_table_read){ v, iv, LLVMGetInsertBlock(f->b), 1 };
     return v;
+}
+
+/* Conditions and indices are as wide as what the loop stores, or as wide as they need. */
+uint32_t opjit_cg_table_bits(const cg_func *f, const cg_facts *is, ir_ref node)
+{
+    const ir_type type = (ir_type)ir_at(f->ir, node)->type;
+    if (type == IR_INDEX)
+        return cg_wider(is->bits, opjit_cg_bits_for(opjit_ir_interval(f->ir, node)));
+    return type == IR_BOOL ? is->bits : 8 * opjit_ir_type_size(type);
+}
+
+LLVMValueRef opjit_cg_from_table(cg_func *f, ir_ref node)
+{
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    if (!loop->plan || loop->plan->tabled != node)
+        return NULL;
+    const ir_type type = (ir_type)ir_at(f->ir, node)->type;
+    const uint32_t bits = opjit_cg_table_bits(f, &loop->plan->is, node);
+    LLVMValueRef v = read_table(f, loop, bits);
+    if (type == IR_INDEX)
+        return f->piece->lanes > 1 ? v : opjit_cg_resize(f, v, 64, true);
+    return type == IR_BOOL && !opjit_cg_compares(f, bits, f->piece->lanes) ? opjit_cg_narrow(f, v) : v;
 }

@@ -217,7 +217,7 @@ static void emit_loop(cg_func *f, const cg_plan *plan)
     f->loops[f->loop_count++] = (cg_loop){ .var = is->var, .iv = r.pos, .step = is->step, .threads = 1, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
-    if (plan->table)
+    if (plan->tabled)
         opjit_cg_put_table(f, plan, &table);
     if (plan->still == CG_BEFORE_LOOP)
         opjit_cg_hoist(f, is->body, f->loop_count - 1, is->lanes);

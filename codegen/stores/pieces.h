@@ -102,7 +102,7 @@ int64_t opjit_cg_point_growth(const cg_func *f, const cg_facts *is, ir_ref point
 void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLVMValueRef count);
 
 /* --- table.c ------------------------------------------------------------------------------------------------------ */
-/* Sets plan->table, if reading what the loop stores alike in each of its runs is better than computing it. */
+/* Sets plan->tabled, if reading what the loop computes alike in each of its runs is better than computing it. */
 void opjit_cg_make_table(cg_func *f, cg_plan *plan);
 /* It as data of the module, which the innermost loop reads from then on, in *out. */
 void opjit_cg_put_table(cg_func *f, const cg_plan *plan, cg_table *out);

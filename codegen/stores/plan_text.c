@@ -72,8 +72,9 @@ static void put_modifiers(const cg_plan *plan, rt_bytes *out)
     };
     if (plan->read_ahead > 0)
         opjit_rt_bytes_printf(out, ", read ahead %" PRIu32 " B", plan->read_ahead);
-    if (plan->table)
-        opjit_rt_bytes_printf(out, ", table of %zu B", plan->table_bytes);
+    if (plan->tabled)
+        opjit_rt_bytes_printf(out, ", table of %zu B%s", plan->table_bytes,
+                              plan->tabled == plan->is.store.value ? "" : " for a part");
     if (plan->table_period > 0)
         opjit_rt_bytes_printf(out, " in %" PRIu32 " registers", plan->table_period);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

@@ -132,7 +132,7 @@ static uint32_t find_copies(const cg_func *f, const cg_plan *plan)
 static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    if (plan->table)
+    if (is->store.value != 0 && plan->tabled == is->store.value)
         return CG_NOWHERE;
     if (!f->peak && !is->in_block && is->lanes > 1 && plan->copies > CG_PEAK_COPIES && is->alone &&
         !opjit_cg_is_fill(f, plan))
@@ -145,7 +145,7 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 static uint32_t find_abreast(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    if (plan->table || is->in_block || is->lanes < 2)
+    if (plan->tabled || is->in_block || is->lanes < 2)
         return 0;
     return f->peak           ? CG_MAX_SIDE_BY_SIDE
            : is->calls > 0 ? is->calls
@@ -162,7 +162,7 @@ static void find_modifiers(cg_func *f, cg_plan *plan)
     plan->early = f->stage->early && is->early;
     plan->point = opjit_cg_find_point(f, is);
     opjit_cg_make_table(f, plan);
-    plan->binades = !plan->table && opjit_cg_is_in_binades(f, plan);
+    plan->binades = !plan->tabled && opjit_cg_is_in_binades(f, plan);
     plan->still = place_of_still(f, plan);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - what a loop stores alike in each of its runs, and computes with divisions, as the elements of adjacent
- * small matrices: a table in the module.  Its vectors are read faster than they are computed, and a run of the loop is
- * a copy. */
+/* table.c - what a loop computes alike in each of its runs, and with divisions, as the elements of adjacent small
+ * matrices or the conditions that choose between them and an input: a table in the module.  Its vectors are read faster
+ * than they are computed.  If the table has all that is stored, a run of the loop is a copy. */
 #include "codegen/stores/pieces.h"
 
 enum { MOST_DEPTH = 16 /* of the expression, which is evaluated by recursion */ };
@@ -55,19 +55,52 @@ static bool evaluate(const cg_func *f, ir_ref node, uint64_t var, uint64_t *out)
     return opjit_ir_scalar((ir_op)n->op, (ir_type)n->type, from, args, out);
 }
 
+/* The first part of the value, from the whole on, that depends on the variable and constants only and has divisions; 0:
+ * none. */
+static ir_ref find_tabled(const cg_func *f, ir_ref node, ir_ref var, uint32_t depth)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    bool divides = false;
+    ir_ref found = 0;
+    if (depends_on(f, node, var, depth, &divides))
+        return divides ? node : 0;
+    if (n->op == IR_LOAD || n->op == IR_GET || depth == 0)
+        return 0;
+    for (uint32_t i = 0; i < n->count && found == 0; i++)
+        found = find_tabled(f, ir_operand(f->ir, node, i), var, depth - 1);
+    return found;
+}
+
+/* Values of the node; of a condition all bits. */
+static bool fill(const cg_func *f, ir_ref node, char *data, int64_t count, size_t size)
+{
+    const bool condition = ir_at(f->ir, node)->type == IR_BOOL;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits;
+        if (!evaluate(f, node, (uint64_t)i, &bits))
+            return false;
+        if (condition)
+            bits = bits ? UINT64_MAX : 0;
+        memcpy(data + (size_t)i * size, &bits, size);
+    }
+    return true;
+}
+
 void opjit_cg_make_table(cg_func *f, cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
     const int64_t count = is->most;
-    bool divides = false;
     if (is->least != count || f->cpu->grid || is->lanes < 2 || is->store.value == 0 || is->in_block ||
         count < (int64_t)is->lanes || !ir_is_index_const(f->ir, is->lo) || ir_index_value(f->ir, is->lo) != 0 ||
         !is->store.contiguous)
         return;
-    const ir_ref value = is->store.value;
-    const size_t size = opjit_ir_type_size(f->ir->tensors[is->store.tensor].type);
-    if ((uint64_t)count * size > CG_TABLE_BYTES || f->info[value].weight > CG_TABLE_NODES ||
-        !depends_on(f, value, is->var, MOST_DEPTH, &divides) || !divides)
+    if (f->info[is->store.value].weight > CG_TABLE_NODES)
+        return;
+    const ir_ref tabled = find_tabled(f, is->store.value, is->var, MOST_DEPTH);
+    if (tabled == 0)
+        return;
+    const size_t size = opjit_cg_table_bits(f, is, tabled) / 8;
+    if ((uint64_t)count * size > CG_TABLE_BYTES)
         return;
     const size_t room = ((size_t)count + is->lanes) * size; /* a masked vector may reach past the end */
     char *data = ARENA_ARRAY(f->arena, char, room);
@@ -75,12 +108,9 @@ void opjit_cg_make_table(cg_func *f, cg_plan *plan)
         f->failed = true;
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t bits;
-        if (!evaluate(f, value, (uint64_t)i, &bits))
-            return;
-        memcpy(data + (size_t)i * size, &bits, size);
-    }
+    if (!fill(f, tabled, data, count, size))
+        return;
+    plan->tabled = tabled;
     plan->table = data;
     plan->table_bytes = room;
     plan->table_period = period_of(data, (size_t)count * size, is->lanes * size);

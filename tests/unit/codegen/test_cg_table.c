@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_table.c - loops that store from tables what they would compute with divisions: compiled code against the
- * interpreter, for every element type, row length and place. */
+/* test_cg_table.c - loops that read from tables what they would compute with divisions, all of what they store or a
+ * condition: compiled code against the interpreter, for every element type, row length and place. */
 #define _GNU_SOURCE
 #include "tests/unit/codegen/cg_harness.h"
 
@@ -9,16 +9,23 @@
 static const char *const targets[] = { "cpu:x86-64-v3", "cpu:x86-64-v1", "cpu:x86-64-v4",
                                        "cpu:aarch64",   "cpu:rv64gcv",   "cpu:x86-64-v3,l1=1024,l2=1024,l3=0" };
 
-/* The value stored at j. */
+/* The value stored at j: all of it, or a part, is the same in each row. */
 static const struct value {
     const char *type, *text;
 } values[] = {
-    { "f32", "select(eq(isub(imod(idiv(%2, 3), 3), imod(%2, 3)), 0), f32 0x1p+0, f32 0x0p+0)" },
-    { "u8", "select(eq(isub(imod(idiv(%2, 8), 8), imod(%2, 8)), 0), u8 1, u8 0)" },
-    { "f16", "cast f16 (elem f32 (imod(iadd(imul(%2, 7), -40), 300)))" },
-    { "f64", "neg(elem f64 (isub(idiv(%2, 5), imod(%2, 6))))" },
-    { "i64", "select(lt(imod(%2, 7), idiv(%2, 11)), elem i64 (imul(%2, -1048577)), i64 -3)" },
-    { "i16", "elem i16 (idiv(imul(%2, 70001), 3))" },
+    { "f32", "select(eq(isub(imod(idiv(%3, 3), 3), imod(%3, 3)), 0), f32 0x1p+0, f32 0x0p+0)" },
+    { "u8", "select(eq(isub(imod(idiv(%3, 8), 8), imod(%3, 8)), 0), u8 1, u8 0)" },
+    { "f16", "cast f16 (elem f32 (imod(iadd(imul(%3, 7), -40), 300)))" },
+    { "f64", "neg(elem f64 (isub(idiv(%3, 5), imod(%3, 6))))" },
+    { "i64", "select(lt(imod(%3, 7), idiv(%3, 11)), elem i64 (imul(%3, -1048577)), i64 -3)" },
+    { "i16", "elem i16 (idiv(imul(%3, 70001), 3))" },
+    { "f32", "select(le(isub(imod(idiv(%3, 3), 3), imod(%3, 3)), -1), f32 0x0p+0, load %1[%2,%3])" },
+    { "u8", "select(or(lt(imod(%3, 5), 2), eq(imod(idiv(%3, 5), 3), 1)), load %1[%2,%3], u8 7)" },
+    { "f16", "select(lt(isub(imod(idiv(%3, 3), 3), imod(%3, 3)), 1), load %1[%2,%3], f16 0x0p+0)" },
+    { "i32", "add(load %1[%2,%3], select(lt(imod(%3, 7), 3), i32 1, elem i32 (%3)))" },
+    { "f32", "select(eq(isub(imod(idiv(%3, 3), 3), imod(%3, 3)), imod(%2, 2)), f32 0x1p+0, f32 0x0p+0)" },
+    { "u8", "select(eq(isub(idiv(%3, 5), imul(imod(%3, 7), 300)), isub(%2, 300)), load %1[%2,%3], u8 0)" },
+    { "i64", "select(not(lt(imod(%3, 7), idiv(%3, 11))), i64 -3, load %1[%2,%3])" },
 };
 static const uint32_t columns[] = { 9, 64, 72, 144, 147, 500, 4200 }; /* the last is too large for most types */
 enum {
@@ -32,9 +39,9 @@ static void make(ir_func *f, const char *target, const struct value *v, uint32_t
 {
     char text[768];
     snprintf(text, sizeof text,
-             "kernel @rows after cleanup {\n    out %%0: %s[%d,%u]\n    stage @0 for %%1 in 0..%d {\n"
-             "        for %%2 in 0..%u { store %%0[%%1,%%2], %s }\n    }\n}\n",
-             v->type, ROWS, n, ROWS, n, v->text);
+             "kernel @rows after cleanup {\n    out %%0: %s[%d,%u]\n    in %%1: %s[%d,%u]\n    stage @0 for %%2 in 0..%d {\n"
+             "        for %%3 in 0..%u { store %%0[%%2,%%3], %s }\n    }\n}\n",
+             v->type, ROWS, n, v->type, ROWS, n, ROWS, n, v->text);
     harness_schedule(f, text, target);
 }
 
@@ -62,10 +69,10 @@ START_TEST(bits)
 }
 END_TEST
 
-/* Rows that are all alike are copies of a table; other rows are not. */
+/* What is alike in all rows is in a table; what is not is computed. */
 START_TEST(used)
 {
-    const struct value with_row = { "f32", "elem f32 (imod(iadd(%2, imul(%1, 5)), 7))" };
+    const struct value with_row = { "f32", "elem f32 (imod(iadd(%3, imul(%2, 5)), 7))" };
     for (uint32_t i = 0; i <= VALUES; i++) {
         ir_func f;
         make(&f, targets[0], i < VALUES ? &values[i] : &with_row, 144);
