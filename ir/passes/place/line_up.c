@@ -256,6 +256,18 @@ static bool wants_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach 
     return wants;
 }
 
+/* Whether what the statement stores goes on in memory along another coordinate than its last one: its lines are not
+ * those of a copy. */
+static bool stores_across(const ir_func *f, ir_ref statement)
+{
+    const ir_tensor *own = &f->tensors[ir_at(f, statement)->ref];
+    const uint32_t last = ir_rank_in_use(own);
+    bool across = false;
+    for (uint32_t c = 0; c < last; c++)
+        across = across || (own->sizes[c] > 1 && own->strides[c] < own->strides[last - 1]);
+    return across;
+}
+
 static bool find_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *seen, row_copy *out)
 {
     const ir_func *f = l->f;
@@ -263,7 +275,7 @@ static bool find_lines(liner *l, ir_ref statement, ir_ref load, const ir_reach *
     if (!opjit_ir_reads_across(f, statement, load))
         return false;
     if (is_elementwise(f, statement))
-        return !is_placed(l->f, load) && wants_lines(l, statement, load, seen) &&
+        return !stores_across(f, statement) && !is_placed(l->f, load) && wants_lines(l, statement, load, seen) &&
                order_coordinates(f, statement, load, out);
     for (uint32_t d = 0; d < t->rank; d++)
         out->dimension[d] = d;
