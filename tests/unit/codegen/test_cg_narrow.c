@@ -340,11 +340,11 @@ static const struct {
 static void draw(int32_t *at, uint32_t from, uint32_t to)
 {
     const uint32_t all = from * (1 + number(2)), first = number(all), step = 1 + number(3), block = 1u << number(4);
-    const uint32_t kind = number(6);
+    const uint32_t kind = number(6), half = number(2) * from / 2;
     for (uint32_t i = 0; i < to; i++) {
         const uint32_t places[] = { number(all),
                                     (first + i * step) % all,
-                                    i / 2 % from + i % 2 * from,
+                                    (half + i / 2) % from + i % 2 * from,
                                     ((i / block + first) * block + i % block) % all,
                                     i % from + number(2) * from,
                                     (i / block * block + (first + i) % block) % all };
