@@ -91,6 +91,8 @@ LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quoti
     if (n->op == IR_IMUL)
         return opjit_cg_times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
     LLVMValueRef b = opjit_cg_at(f, ir_operand(f->ir, node, 1), var, quotient);
+    if (n->op == IR_ISCALE)
+        return a && b ? LLVMBuildMul(f->b, a, b, "") : NULL;
     if (n->op == IR_ISUB)
         b = b ? LLVMBuildNeg(f->b, b, "") : NULL;
     return opjit_cg_plus(f, a, b);

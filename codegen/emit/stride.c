@@ -69,7 +69,10 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
     LLVMValueRef p = opjit_cg_base_pointer(f, a->tensor);
     p = offset ? opjit_cg_offset(f, element, p, offset) : p;
     for (uint32_t i = 0; i < (uint32_t)d.divisor; i++) {
-        LLVMValueRef row = opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(i * d.rest)));
+        LLVMValueRef apart = opjit_cg_number(f, 64, 1, (uint64_t)(i * d.rest));
+        if (d.scale != 0)
+            apart = LLVMBuildMul(f->b, apart, opjit_cg_emit(f, d.scale), "");
+        LLVMValueRef row = opjit_cg_offset(f, element, p, apart);
         rows[i] = opjit_cg_load_element(f, a, row, f->piece->lanes / (uint32_t)d.divisor, a->bits / 8);
     }
     return opjit_cg_zip(f, rows, (uint32_t)d.divisor);

@@ -143,9 +143,10 @@ bool opjit_ir_digit(const ir_func *f, ir_ref expr, ir_ref var, ir_digit *out); /
 bool opjit_ir_moves_by_digits(const ir_func *f, ir_ref load, ir_ref var);
 
 /* A sum of whole * (var / divisor), rest * (var % divisor) and terms that do not vary: elements that alternate
- * between a few rows. */
+ * between a few rows.  scale: a size that the rest is multiplied by, too; 0: none. */
 typedef struct ir_turns {
     int64_t divisor /* 0: none yet */, whole, rest;
+    ir_ref scale;
 } ir_turns;
 /* *io += factor * expr; false: not of that form. */
 bool opjit_ir_turns_add(const ir_moving *m, ir_ref expr, int64_t factor, ir_turns *io);

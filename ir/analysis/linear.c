@@ -350,24 +350,34 @@ bool opjit_ir_moves_by_digits(const ir_func *f, ir_ref load, ir_ref var)
     return true;
 }
 
+/* The size that the term's remainder, its operand 0, is multiplied by; 0: it is another product. */
+static ir_ref scale_of(const ir_moving *m, ir_ref term)
+{
+    const ir_node *n = ir_at(m->f, term);
+    const bool scaled = n->op == IR_ISCALE && ir_at(m->f, ir_operand(m->f, term, 0))->op == IR_IMOD;
+    return scaled && !moves(m, ir_operand(m->f, term, 1)) ? ir_operand(m->f, term, 1) : 0;
+}
+
 bool opjit_ir_turns_add(const ir_moving *m, ir_ref expr, int64_t factor, ir_turns *io)
 {
     ir_terms t;
     opjit_ir_terms_begin(&t, m->f, expr, factor);
     while (opjit_ir_terms_next(&t)) {
-        const ir_node *n = ir_at(m->f, t.expr);
         if (!moves(m, t.expr))
             continue;
+        const ir_ref scale = scale_of(m, t.expr), turn = scale != 0 ? ir_operand(m->f, t.expr, 0) : t.expr;
+        const ir_node *n = ir_at(m->f, turn);
         if (n->op != IR_IDIV && n->op != IR_IMOD) {
             if (!opjit_ir_terms_open(&t))
                 return false;
             continue;
         }
-        const int64_t k = ir_index_value(m->f, ir_operand(m->f, t.expr, 1));
+        const int64_t k = ir_index_value(m->f, ir_operand(m->f, turn, 1));
         int64_t *const to = n->op == IR_IDIV ? &io->whole : &io->rest;
-        if (ir_operand(m->f, t.expr, 0) != m->var || (io->divisor != 0 && io->divisor != k) ||
-            !checked_addi(*to, t.factor, to))
+        if (ir_operand(m->f, turn, 0) != m->var || (io->divisor != 0 && io->divisor != k) ||
+            (n->op == IR_IMOD && io->rest != 0 && io->scale != scale) || !checked_addi(*to, t.factor, to))
             return false;
+        io->scale = n->op == IR_IMOD ? scale : io->scale;
         io->divisor = k;
     }
     return true;
