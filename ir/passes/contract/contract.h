@@ -217,6 +217,13 @@ static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block
 {
     return contract_loop_from(c, list, opjit_ir_index(c->f, 0), hi, out);
 }
+static inline ir_ref contract_loop_in_steps(contraction *c, block *list, ir_ref hi, int64_t step, block *out)
+{
+    const ir_ref loop = opjit_ir_for(c->f, opjit_ir_index(c->f, 0), hi, step);
+    *out = (block){ .parent = loop };
+    opjit_ir_block_add(c->f, list, loop);
+    return ir_at(c->f, loop)->ref;
+}
 static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
 {
     return ir_make2(c->f, IR_IADD, IR_INDEX, a, b);

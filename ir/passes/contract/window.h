@@ -97,6 +97,7 @@ typedef struct window {
     uint32_t forms;
     int64_t form[WINDOW_FORMS][WINDOW_AXES]; /* numbers of taps along the axes; the first one: all */
     uint32_t least;                /* temp: how small the other factor's elements are */
+    ir_ref tile_line, tile_first;  /* where axes vary: line and position of the tile in the block */
     ir_ref all_steps;              /* 1: no step of the block of k may be left out; else 0 */
     ir_ref first_tap[WINDOW_AXES], tap_count[WINDOW_AXES]; /* of the tile */
     int64_t taps[WINDOW_AXES];     /* of the form; 0: all */
@@ -182,6 +183,9 @@ void opjit_ir_window_rows_declare(window *w);
 ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane);
 /* Where tile n of positions begins in the copy. */
 ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n);
+/* Where sizes of axes vary, and lines are not joined: a loop over the tiles of so many lines; returns where the tile
+ * begins in the copy, and sets *to, where it does in the totals. */
+ir_ref opjit_ir_window_rows_lines(window *w, block *list, ir_ref lines, block *out, ir_ref *to);
 /* The totals, transposed to those of other windows. */
 void opjit_ir_window_rows_transpose(window *w, block *list);
 /* window_skip.c: tiles, with rows as lanes, that leave out taps of padding.  Whether windows may have any, in

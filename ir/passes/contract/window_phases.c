@@ -164,17 +164,31 @@ block *opjit_ir_window_open_chosen(window *w, block *list, block *out)
     return out;
 }
 
+/* Line and place in it of position i of tile n; *x: 0: lines have one. */
+static void position_of(const window *w, ir_ref n, ir_ref i, ir_ref *y, ir_ref *x)
+{
+    ir_func *f = w->c.f;
+    const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile;
+    if (window_varies(w)) {
+        *y = w->joined ? contract_plus(&w->c, w->tile_line, i) : w->tile_line;
+        *x = w->joined ? 0 : contract_plus(&w->c, w->tile_first, i);
+        return;
+    }
+    *y = contract_plus(&w->c, contract_times(&w->c, n, tile), i);
+    *x = 0;
+    if (w->axis[1].dimension < 0)
+        return;
+    const ir_ref by = opjit_ir_index(f, w->joined ? w->axis[1].size : w->pieces), of = w->joined ? *y : n;
+    *x = ir_make2(f, IR_IMOD, IR_INDEX, of, by);
+    *x = w->joined ? *x : contract_plus(&w->c, contract_times(&w->c, *x, tile), i);
+    *y = ir_make2(f, IR_IDIV, IR_INDEX, of, by);
+}
+
 ir_ref opjit_ir_window_takes_part(window *w, const ir_ref *digits, ir_ref n, ir_ref i)
 {
     ir_func *f = w->c.f;
-    const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile, size = w->axis[1].size;
-    ir_ref at[9], own[WINDOW_DIGITS], y = contract_plus(&w->c, contract_times(&w->c, n, tile), i), x = 0;
-    if (w->axis[1].dimension >= 0) {
-        const ir_ref by = opjit_ir_index(f, w->joined ? size : w->pieces), of = w->joined ? y : n;
-        x = ir_make2(f, IR_IMOD, IR_INDEX, of, by);
-        x = w->joined ? x : contract_plus(&w->c, contract_times(&w->c, x, tile), i);
-        y = ir_make2(f, IR_IDIV, IR_INDEX, of, by);
-    }
+    ir_ref at[9], own[WINDOW_DIGITS], y, x;
+    position_of(w, n, i, &y, &x);
     memcpy(at, w->c.at, sizeof at);
     memcpy(own, digits, w->digit_count * sizeof *own);
     own[0] = contract_plus(&w->c, w->first_channel, own[0]);

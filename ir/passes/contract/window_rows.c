@@ -19,6 +19,9 @@ enum {
     MOST_TRIED = 32, /* numbers of lines of a block */
     LANES = 16,      /* positions that are transposed at a time */
     CHOSEN = 2,      /* so much longer steps take that choose whether they take part */
+    USUAL_SIZE = 56,   /* of an axis that varies: by it the form is chosen, */
+    MOST_LINES = 16,   /* of a block then, */
+    MOST_POINTS = 256, /* or positions, where a line has one */
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -81,6 +84,22 @@ static void set_lines(window *w, int64_t lines, int64_t most)
     w->lines = w->plane / w->pitch;
 }
 
+/* Likewise where sizes of axes vary: tiles of a line have the room of one more behind it, so that no other number
+ * follows from the sizes by rounding. */
+static void set_varying_lines(window *w, int64_t most)
+{
+    contract_side *positions = &w->c.side[CONTRACT_COLUMNS];
+    const window_axis *y = &w->axis[0], *x = &w->axis[1];
+    w->joined = x->dimension < 0;
+    const int64_t line = w->joined ? w->block : x->size;
+    w->pieces = up(line, most);
+    positions->tile = w->joined || x->varies ? most : up(line, w->pieces);
+    w->apart = w->joined ? 1 : x->size + positions->tile;
+    w->flat = false;
+    w->lines = (w->block - 1) * window_step(y) + 1 + y->reach;
+    w->plane = w->lines * w->pitch + positions->tile * window_line_step(w);
+}
+
 /* As opjit_ir_window_cost, with what is put side by side and what is transposed. */
 static double cost_by_rows(const window *w)
 {
@@ -137,6 +156,10 @@ static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, con
         set_lines(w, window_lines(w, given->block_columns / w->pitch), most);
         return;
     }
+    if (window_varies(w)) {
+        set_varying_lines(w, most);
+        return;
+    }
     window other = *w;
     const int64_t line = w->may_skip ? w->axis[1].size : w->pitch;
     choose_lines(w, part / rows->block / line, most);
@@ -185,6 +208,27 @@ static double scratch_bytes(const window *w)
     return (copied + 2 * totals) * (double)opjit_ir_type_size((ir_type)w->c.def.type);
 }
 
+/* Where sizes of axes vary: the form that is right where they are usual ones, if lanes are rows there, with lines whose
+ * number follows from no size. */
+static bool choose_varying(window *w, int64_t lanes, const rt_target *target)
+{
+    window usual = *w;
+    usual.by_rows = false;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        usual.axis[a].size = usual.axis[a].varies ? USUAL_SIZE : usual.axis[a].size;
+        usual.axis[a].varies = false;
+    }
+    if (!opjit_ir_window_choose_sizes(&usual, NULL, lanes, target) ||
+        !opjit_ir_window_by_rows(&usual, NULL, lanes, target))
+        return false;
+    const int64_t most = w->axis[1].dimension < 0 ? MOST_POINTS : MOST_LINES;
+    const int64_t lines = usual.block < most ? usual.block : most;
+    w->block = w->axis[0].varies ? window_varying_lines(&w->axis[0], lines) : lines;
+    w->blocks = up(w->axis[0].size, w->block);
+    choose_sizes_of(w, NULL, lanes, target, usual.c.side[CONTRACT_ROWS].tile / lanes);
+    return scratch_bytes(w) <= MOST_BYTES;
+}
+
 bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contraction *c = &w->c;
@@ -199,7 +243,7 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
         (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
-                      : !r->once || r->general || from == 0 || !opjit_ir_may_keep(bytes, from) ||
+                      : !r->once || from == 0 || !opjit_ir_may_keep(bytes, from) ||
                             (w->group < LEAST_ROWS && !is_one_vector(w, lanes)))
         return false;
     const bool parts = w->values[WINDOW_CONDITION] != 0;
@@ -207,9 +251,15 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     other.plain = other.later = other.beside = other.lined = false;
     if (!(parts ? opjit_ir_window_find_phases(&other) : is_of_rows(w)) || !set_whole(&other))
         return false;
+    if (window_varies(w)) {
+        if (given != NULL || !choose_varying(&other, lanes, target))
+            return false;
+        *w = other;
+        return true;
+    }
     window some = other;
     choose_sizes(&other, given, lanes, target);
-    if (!parts && opjit_ir_window_may_skip(&some)) {
+    if (!parts && !r->general && opjit_ir_window_may_skip(&some)) {
         choose_sizes(&some, given, lanes, target);
         if (opjit_ir_window_find_skips(&some) && scratch_bytes(&some) <= MOST_BYTES &&
             cost_of_threads(&some) < cost_of_threads(&other))
@@ -286,10 +336,23 @@ void opjit_ir_window_rows_declare(window *w)
 {
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    const int64_t all = up(tiles_of(w) * columns->tile, LANES) * LANES;
+    const int64_t all = window_varies(w) ? w->block * w->apart + columns->tile + LANES
+                                         : up(tiles_of(w) * columns->tile, LANES) * LANES;
     w->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ all, rows->block }, LANES);
     c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, all }, LANES);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ columns->tile, rows->tile }, 0);
+}
+
+ir_ref opjit_ir_window_rows_lines(window *w, block *list, ir_ref lines, block *out, ir_ref *to)
+{
+    contraction *c = &w->c;
+    block of_y;
+    const ir_ref line = opjit_ir_index(c->f, w->axis[1].size);
+    const ir_ref y = w->tile_line = contract_loop(c, list, lines, &of_y);
+    const ir_ref x = w->tile_first = contract_loop_in_steps(c, &of_y, line, c->side[CONTRACT_COLUMNS].tile, out);
+    *to = opjit_ir_block_let(c->f, out, contract_plus(c, contract_times(c, y, w->apart), x));
+    const ir_ref first = contract_times(c, y, window_step(&w->axis[0]) * w->pitch);
+    return opjit_ir_block_let(c->f, out, contract_plus(c, first, contract_times(c, x, window_line_step(w))));
 }
 
 ir_ref opjit_ir_window_rows_place(const window *w, block *list, ir_ref n)
@@ -310,9 +373,14 @@ void opjit_ir_window_rows_transpose(window *w, block *list)
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_g, of_i, of_e;
-    const int64_t groups = (int64_t)f->tensors[w->sums].sizes[0] / LANES;
-    const ir_ref g = contract_loop(c, list, opjit_ir_index(f, groups), &of_g);
-    const ir_ref first = opjit_ir_block_let(f, &of_g, contract_times(c, g, LANES));
+    ir_ref first;
+    if (window_varies(w)) {
+        first = contract_loop_in_steps(c, list, opjit_ir_index(f, w->block * w->apart), LANES, &of_g);
+    } else {
+        const int64_t groups = (int64_t)f->tensors[w->sums].sizes[0] / LANES;
+        const ir_ref g = contract_loop(c, list, opjit_ir_index(f, groups), &of_g);
+        first = opjit_ir_block_let(f, &of_g, contract_times(c, g, LANES));
+    }
     const ir_ref i = contract_loop(c, &of_g, opjit_ir_index(f, c->side[CONTRACT_ROWS].block), &of_i);
     const ir_ref e = contract_loop(c, &of_i, opjit_ir_index(f, LANES), &of_e);
     const ir_ref position = contract_plus(c, first, e);

@@ -166,25 +166,23 @@ static void add_tile(window *w, block *list, ir_ref n, ir_ref i, ir_ref j, ir_re
     opjit_ir_contract_store(c, &inside, totals, total, place);
 }
 
-/* A loop over tiles of positions.  Where sizes of axes vary it counts positions: how many tiles there are is a quotient
- * that no sample tells from others. */
-static ir_ref loop_over_tiles(window *w, block *list, ir_ref count, block *out)
+/* A loop over tiles of positions; *n: which one.  Returns where the tile begins in the copy; *to: in the totals.  Where
+ * sizes of axes vary it counts positions: how many tiles there are is a quotient that no sample tells from others. */
+static ir_ref over_tiles(window *w, block *list, ir_ref count, block *out, ir_ref *n, ir_ref *to)
 {
-    if (!window_varies(w))
-        return contract_loop(&w->c, list, count, out);
-    ir_func *f = w->c.f;
-    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), count, w->c.side[CONTRACT_COLUMNS].tile);
-    *out = (block){ .parent = loop };
-    opjit_ir_block_add(f, list, loop);
-    return f->failed ? 0 : ir_at(f, loop)->ref;
-}
-
-/* Where tile n of positions begins, in the copy and in the totals. */
-static ir_ref place_of(window *w, block *list, ir_ref n, ir_ref *to)
-{
-    const ir_ref first = window_varies(w) ? n : contract_times(&w->c, n, w->c.side[CONTRACT_COLUMNS].tile);
-    *to = opjit_ir_block_let(w->c.f, list, first);
-    return w->by_rows ? opjit_ir_window_rows_place(w, list, n) : *to;
+    contraction *c = &w->c;
+    const int64_t tile = c->side[CONTRACT_COLUMNS].tile;
+    *n = 0;
+    if (window_varies(w) && w->by_rows && !w->joined)
+        return opjit_ir_window_rows_lines(w, list, count, out, to);
+    if (!window_varies(w)) {
+        *n = contract_loop(c, list, count, out);
+        *to = opjit_ir_block_let(c->f, out, contract_times(c, *n, tile));
+        return w->by_rows ? opjit_ir_window_rows_place(w, out, *n) : *to;
+    }
+    *n = w->tile_line = contract_loop_in_steps(c, list, count, tile, out);
+    *to = opjit_ir_block_let(c->f, out, *n);
+    return w->by_rows ? opjit_ir_block_let(c->f, out, contract_times(c, *n, window_line_step(w))) : *to;
 }
 
 /* The tile in each form that it may have. */
@@ -223,7 +221,7 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     contraction *c = &w->c;
     ir_func *f = c->f;
     block of_n, of_m;
-    ir_ref to;
+    ir_ref n, to;
     if (w->skips)
         opjit_ir_window_copy_inside(w, list);
     else
@@ -237,20 +235,19 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     if (w->by_rows && w->panel == 0) { /* what tiles of a row read of the kept factor stays in the first cache */
         const ir_ref m = contract_loop(c, list, row_tiles, &of_m);
         const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
-        const ir_ref n = contract_loop(c, &of_m, column_tiles, &of_n);
-        const ir_ref j = place_of(w, &of_n, n, &to);
+        const ir_ref j = over_tiles(w, &of_m, column_tiles, &of_n, &n, &to);
         if (w->skips || w->parted)
             add_forms(w, &of_n, n, i, j, to);
         else
             add_tile(w, &of_n, n, i, j, to);
         return;
     }
-    const ir_ref n = loop_over_tiles(w, list, column_tiles, &of_n);
     if (w->lined) {
+        n = contract_loop(c, list, column_tiles, &of_n);
         add_line(w, &of_n, n, row_tiles);
         return;
     }
-    const ir_ref j = place_of(w, &of_n, n, &to);
+    const ir_ref j = over_tiles(w, list, column_tiles, &of_n, &n, &to);
     if (w->panel != 0)
         opjit_ir_window_panel(w, &of_n, j);
     opjit_ir_window_add_sums(w, &of_n, j);
@@ -317,7 +314,7 @@ static void add_sums(window *w, block *list, ir_ref lines)
     const ir_ref row_tiles = tiles_of(w, list, rows->here, rows->tile);
     const ir_ref gaps = opjit_ir_index(f, w->axis[1].size - w->pitch);
     const ir_ref column_tiles =
-        w->lined ? lines
+        w->lined || (w->by_rows && !w->joined && window_varies(w)) ? lines
         : w->by_rows && !w->joined
             ? opjit_ir_block_let(f, list, contract_times(c, lines, w->pieces))
             : tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps),

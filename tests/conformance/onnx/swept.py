@@ -185,6 +185,21 @@ def images():
     one("ConvTranspose", image, {"w": floats(4, 8, 3, 3)}, strides=[2, 2], pads=[1] * 4, output_padding=[1, 1],
         name="ConvTranspose 3 stride 2")
     one("ConvTranspose", "f b 4 n", {"w": floats(4, 8, 4)}, strides=[2], pads=[1, 1], name="ConvTranspose 1")
+    # Filters whose copy is kept, with vectors of output channels: steps that take part or not, strides, many channels.
+    wide = dict(dims={"b": (1, 3, 2), "h": (4, 40, 20), "w": (4, 70, 24)}, name="ConvTranspose rows")
+    one("ConvTranspose", "f b 6 h w", {"w": floats(6, 32, 3, 3)}, strides=[2, 2], pads=[1] * 4,
+        output_padding=[1, 1], **wide)
+    one("ConvTranspose", "f b 6 h w", {"w": floats(6, 40, 3, 3)}, pads=[1] * 4,
+        **{**wide, "name": "ConvTranspose rows 1"})
+    one("ConvTranspose", "f b 6 n", {"w": floats(6, 32, 6)}, strides=[3], pads=[1, 2],
+        name="ConvTranspose rows of times")
+    many = {"w": floats(48, 300, 3, 3)}
+    one("Conv", "f b 300 h w", many, pads=[1] * 4, strides=[2, 2], name="Conv rows stride",
+        dims={"b": (1, 3, 2), "h": "2*k", "w": "2*l", "k": (2, 20, 14), "l": (2, 36, 14)})
+    one("Conv", "f b 300 h 9", many, pads=[1] * 4, name="Conv rows h", dims={"b": (1, 3, 2), "h": (4, 40, 20)})
+    one("Conv", "f b 300 9 7", many, pads=[1] * 4, name="Conv rows b", dims={"b": (1, 40, 8)})
+    one("Conv", "f b 64 n", {"w": floats(64, 64, 3)}, pads=[1, 1], strides=[2], name="Conv rows of times",
+        dims={"n": "2*k", "k": (1, 150, 50)})
     for op, more in (("MaxPool", {}), ("AveragePool", {}), ("LpPool", {"p": 2})):
         one(op, image, kernel_shape=[3, 3], pads=[1] * 4, name=op, **more)
         one(op, image, kernel_shape=[2, 2], strides=[2, 2], dims=even, name=op + " stride", **more)
