@@ -176,7 +176,8 @@ void opjit_ir_window_copy(window *w, block *list)
     ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;
     if (!lone)
         all_y = contract_plus(&w->c, first, y);
-    if (!lone && !window_varies(w)) /* else conditions on lines become bounds of the loop over them */
+    const bool one = w->axis[0].classes * w->axis[1].classes == 1;
+    if (!lone && !window_varies(w) && !one) /* else conditions on lines become bounds of the loop over them */
         all_y = opjit_ir_block_let(f, &of_y, all_y);
     for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
         for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++) {
