@@ -17,6 +17,8 @@ enum {
     TILE_ROWS = 8,         /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,   /* where there are 16 vector registers */
     TILE_VECTORS = 2,
+    WIDE_ROWS = 4, /* of tiles of three vectors, for 16 registers: they load less for each sum */
+    WIDE_VECTORS = 3,
     LINE_SUMS = 28, /* likewise, in vectors, of tiles of one line */
     LINE_SUMS_OF_16 = 12,
     LEAST_ROWS = 4, /* of such tiles */
@@ -159,11 +161,16 @@ static void choose_lines(window *w, int64_t most, int64_t others)
     set_lines(w, best);
 }
 
+/* Whether there are 16 vector registers, not 32. */
+static bool has_16(const rt_target *target)
+{
+    return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+}
+
 static void choose_rows(window *w, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-    const int64_t most = few ? TILE_ROWS_OF_16 : TILE_ROWS;
+    const int64_t most = has_16(target) ? TILE_ROWS_OF_16 : TILE_ROWS;
     rows->tile = w->group < most ? w->group : most;
     for (int64_t r = most; r > most / 2; r--)
         if (up(w->group, r) * r < up(w->group, rows->tile) * rows->tile)
@@ -177,6 +184,29 @@ static int64_t tile_of(int64_t positions, int64_t lanes)
     while (tile > LEAST_TILE && tile > lanes / 2 && tile / 2 >= positions)
         tile /= 2;
     return tile;
+}
+
+/* Sums of all tiles of these sizes, those that are for nothing, too. */
+static int64_t sums_of(const window *w, int64_t positions, int64_t rows, int64_t columns)
+{
+    return up(w->group, rows) * rows * up(positions, columns) * columns;
+}
+
+/* Rows and positions of a tile, of so many positions in all. */
+static void choose_tile(window *w, int64_t positions, int64_t lanes, const rt_target *target)
+{
+    enum { MORE = 20 }; /* tiles of three vectors may have one of so many sums more */
+    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
+    const int64_t wide = w->group < WIDE_ROWS ? w->group : WIDE_ROWS, three = WIDE_VECTORS * lanes;
+    choose_rows(w, target);
+    columns->tile = window_varies(w) ? TILE_VECTORS * lanes : tile_of(positions, lanes);
+    const int64_t sums = sums_of(w, positions, rows->tile, columns->tile);
+    if (!has_16(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 || w->alone || w->bytes > 0 ||
+        w->values[WINDOW_CONDITION] != 0 || window_varies(w) ||
+        sums_of(w, positions, wide, three) > sums + sums / MORE)
+        return;
+    rows->tile = wide;
+    columns->tile = three;
 }
 
 static double cost_of_threads(const window *w)
@@ -235,14 +265,12 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach - (w->alone ? 0 : opjit_ir_window_zeros_of_lines(w));
-    columns->tile = given != NULL ? given->columns
-                    : window_varies(w) ? TILE_VECTORS * lanes
-                                       : tile_of((w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes);
     if (given != NULL) {
         rows->tile = given->rows;
+        columns->tile = given->columns;
         most = given->block_rows;
     } else {
-        choose_rows(w, target);
+        choose_tile(w, (w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes, target);
     }
     const int64_t fit = w->groups > 1 ? up(w->group, rows->tile) : most / rows->tile > 0 ? most / rows->tile : 1;
     rows->size = w->group;
@@ -297,8 +325,7 @@ static bool choose_planes(window *w, const ir_tiles *given, int64_t lanes, const
 bool opjit_ir_window_choose_lined(window *w, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-    const int64_t sums = few ? LINE_SUMS_OF_16 : LINE_SUMS, vectors = w->axis[1].size / lanes;
+    const int64_t sums = has_16(target) ? LINE_SUMS_OF_16 : LINE_SUMS, vectors = w->axis[1].size / lanes;
     if (w->slots == 1 || w->bare || w->alone || w->single || w->gathers || w->pool || w->bytes > 0 ||
         w->c.length > w->most || w->values[WINDOW_CONDITION] != 0 || w->axis[1].dimension < 0 ||
         w->axis[1].size % lanes != 0 || w->group % rows->block != 0 || w->c.r->general || w->c.r->is_step)
