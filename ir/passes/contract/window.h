@@ -65,7 +65,7 @@ typedef struct window {
     bool alone;                    /* window_alone.c makes it, and uses the next ones */
     /* lines of the copy's remainders along the outer axis follow each other in a plane */
     bool in_turn;
-    bool joined;                   /* all lines of a block are one */
+    bool joined;                   /* all lines of a block are one, with what lies between them */
     bool direct_results;           /* they are stored from the tile */
     bool by_lines;                 /* the copy is made line by line, with padding only between them */
     int64_t shift;                 /* elements of the copy before its first line */

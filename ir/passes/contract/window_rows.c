@@ -29,10 +29,16 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
-/* Whether lines of positions follow each other in the copy at one distance: they are one. */
-static bool is_joined(const window *w)
+/* Whether lines of positions follow each other in the copy at one distance, with nothing between them: they are one. */
+static bool is_one_line(const window *w)
 {
     return w->axis[1].dimension < 0 || (w->pitch == w->axis[1].size && !w->axis[0].whole);
+}
+
+/* Whether tiles may go from one line to the next, over what lies between them. */
+static bool may_join(const window *w)
+{
+    return !w->axis[0].whole && !w->axis[1].whole && !w->may_skip && !w->parted;
 }
 
 /* Axes with a stride and no dilation have no planes for remainders: elements are read one by one, and may lie apart.
@@ -62,15 +68,23 @@ static int64_t tiles_of(const window *w)
     return w->joined ? w->pieces : w->block * w->pieces;
 }
 
-/* A line in equal tiles, and the copy that these read. */
+/* So many positions in equal tiles, with those that are for nothing. */
+static int64_t in_tiles(int64_t positions, int64_t most)
+{
+    const int64_t pieces = up(positions, most);
+    return pieces * up(positions, pieces);
+}
+
+/* A line, or all lines, in equal tiles, and the copy that these read. */
 static void set_lines(window *w, int64_t lines, int64_t most)
 {
     contract_side *positions = &w->c.side[CONTRACT_COLUMNS];
     w->blocks = up(w->axis[0].size, lines);
     w->block = up(w->axis[0].size, w->blocks);
     w->blocks = up(w->axis[0].size, w->block);
-    w->joined = is_joined(w);
-    const int64_t line = w->axis[1].size * (w->joined ? w->block : 1);
+    const int64_t size = w->axis[1].size, all = (w->block - 1) * w->pitch + size;
+    w->joined = is_one_line(w) || (may_join(w) && in_tiles(all, most) < w->block * in_tiles(size, most));
+    const int64_t line = w->joined ? all : size;
     w->pieces = up(line, most);
     positions->tile = up(line, w->pieces);
     w->apart = w->joined ? w->pitch : w->pieces * positions->tile;
