@@ -172,11 +172,11 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
-    c->steps = has_16_registers(target) ? STREAM_STEPS_OF_16 : STREAM_STEPS;
     rows->tile = rows_of_tile(c, target);
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
+    c->steps = has_16_registers(target) && columns->tile > lanes ? STREAM_STEPS_OF_16 : STREAM_STEPS;
     set_few_rows(c, rows);
     const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
