@@ -366,15 +366,6 @@ void opjit_cg_soft_close(cg_func *f, const char *version);
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
-
-enum { CG_ORDERED = 3 };
-
-/* In which order a node's first three operands are emitted: that of most operations comes first, as a chain's other
- * factors would all be in registers before it begins. */
-typedef struct cg_order {
-    uint32_t at[CG_ORDERED];
-} cg_order;
-cg_order opjit_cg_order(const cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node);   /* ops.c: the node anew */
 bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
 /* index.c */

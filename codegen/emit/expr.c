@@ -2,6 +2,7 @@
 /* expr.c - expressions, each emitted once and remembered, as a scalar or in lanes.  f->op (ops.c) emits one node; it
  * comes back here for the node's operands. */
 #include "codegen/emit/masks.h"
+#include "codegen/emit/order.h"
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
 #include "codegen/emit/access.h"
+#include "codegen/emit/order.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"
 #include "codegen/softops/kept.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stmt.c - blocks of statements, one after the other, or copies of them side by side. */
 #include "codegen/cg.h"
+#include "codegen/emit/order.h"
 #include "codegen/softops/kept.h"
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
