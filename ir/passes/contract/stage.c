@@ -9,14 +9,18 @@
  * stage that makes these. */
 #include "ir/passes/contract/contract.h"
 
-enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
+enum {
+    APART = 16, /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */
+    HALVED = 4  /* tiles of a multiple of it have halves */
+};
 
 /* Where a kernel is for many sizes, few rows are half of a tile's: one row would take as long as a tile otherwise. Of
- * columns that are no constants, few rows have loops of other kinds, and ranges of their own. */
+ * columns that are no constants, few rows have loops of other kinds, and ranges of their own. Of tiles of 6, small
+ * sizes don't tell the loops over tiles and over halves apart: a batch of up to 32 would be refused. */
 static bool has_half_tiles(const contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    return c->r->general && c->once && rows->tile % 2 == 0 && !contract_is_even(rows) && c->bytes == 0;
+    return c->r->general && c->once && rows->tile % HALVED == 0 && !contract_is_even(rows) && c->bytes == 0;
 }
 
 void opjit_ir_contract_declare(contraction *c)
