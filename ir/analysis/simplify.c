@@ -113,11 +113,13 @@ static ir_ref simplify_mul(ir_func *f, ir_ref a, ir_ref b)
     return 0;
 }
 
-/* idiv, imod, down and up of x by a constant. */
+/* idiv, imod, down and up of x by a constant: 0 where a dimension leaves a stage no iteration that would compute it. */
 static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
 {
     const int64_t k = ir_index_value(f, by);
     const ir_interval i = opjit_ir_interval(f, x);
+    if (k < 1)
+        return 0;
     if (k == 1)
         return op == IR_IMOD ? opjit_ir_index(f, 0) : x;
     if (i.lo >= 0 && i.hi < k && op == IR_IMOD)

@@ -109,6 +109,20 @@ static void drop_hold(ir_func *f, ir_ref r)
         n->hold = 0;
 }
 
+/* A stage that has no iteration for these values may divide by a size that is 0. */
+static void drop_idle_stages(ir_func *f)
+{
+    for (ir_ref *at = &f->body; *at != 0;) {
+        ir_node *n = &f->nodes[*at];
+        const bool known = n->op == IR_STAGE && ir_is_index_const(f, ir_operand(f, *at, 0)) &&
+                           ir_is_index_const(f, ir_operand(f, *at, 1));
+        if (known && ir_index_value(f, ir_operand(f, *at, 1)) <= ir_index_value(f, ir_operand(f, *at, 0)))
+            *at = n->next;
+        else
+            at = &n->next;
+    }
+}
+
 /* Simplifies all that statements read. */
 static opjit_status remake(ir_func *f, opjit_error *error)
 {
@@ -130,6 +144,7 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
         if (by_size && ir_is_index_const(out, ir_operand(out, r, 1)))
             n->op = n->op == IR_ISCALE ? IR_IMUL : n->op == IR_IQUOT ? IR_IDIV : IR_IMOD;
     }
+    drop_idle_stages(out);
     opjit_status status = set_layouts(g, values, out, error);
     if (status == OPJIT_OK) /* quotients by 1 and the like, which a function for these values would not have */
         status = remake(out, error);

@@ -87,6 +87,11 @@ opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_erro
         return refused(t, values, status);
     instance.phase = IR_SPLIT; /* a let that nothing reads for these sizes is no fault */
     status = opjit_ir_count_unproven(&instance, &unproven, error);
+    if (status == OPJIT_INTERNAL) { /* a quotient by what is 0 for these values */
+        opjit_rt_error_clear(error);
+        unproven = 1;
+        status = OPJIT_OK;
+    }
     if (status == OPJIT_OK && unproven == 0)
         status = count(t, values, &instance, &unproven, error);
     opjit_ir_free(&instance);

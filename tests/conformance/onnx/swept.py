@@ -14,7 +14,8 @@ import opjit
 ROUND = "follow", "in no known way", "no proof that one kernel serves", "have another kernel"  # of a size
 KINDS = "loops of too many kinds", "no proof that one kernel serves"
 # One kernel with some lengths of vectors: AVX2 refuses others of these than AVX-512.
-BY_VECTORS = "Attention", "Attention causal", "MultiHeadAttention", "RNN times", "GRU times"
+BY_VECTORS = ("Attention", "Attention causal", "Attention causal from 16", "MultiHeadAttention", "RNN times",
+              "GRU times")
 TYPES = {"f": TensorProto.FLOAT, "q": TensorProto.INT64, "i": TensorProto.INT32, "?": TensorProto.BOOL,
          "B": TensorProto.UINT8, "b": TensorProto.INT8}
 CASES = []
@@ -155,6 +156,8 @@ def products():
          opset=23, refused=KINDS)
     case("Attention causal", [node("Attention", "q k v", is_causal=1, **heads)],
          {"q": "f b n 16", "k": "f b n 16", "v": "f b n 16"}, opset=23, refused=KINDS)
+    case("Attention causal from 16", [node("Attention", "q k v", is_causal=1, **heads)],
+         {"q": "f b n 16", "k": "f b n 16", "v": "f b n 16"}, opset=23, dims={"n": (16, 300, 100)}, refused=KINDS)
     case("MultiHeadAttention", [node("MultiHeadAttention", "q k v", domain="com.microsoft", num_heads=2)],
          {"q": "f b n 16", "k": "f b t 16", "v": "f b t 16"}, refused=KINDS)
     case("RotaryEmbedding", [node("RotaryEmbedding", "x c s i")], {"x": "f b 2 n 8", "i": "q b n"},
