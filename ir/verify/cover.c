@@ -188,6 +188,24 @@ static bool is_serial(const ir_func *f, ir_ref loop)
     return ir_at(f, loop)->op == IR_FOR && (ir_at(f, loop)->flags & IR_FOR_SERIAL) != 0;
 }
 
+/* Closes all pieces from `from` on.  false, and they are as before: one can't be, or what they are then meets, as where
+ * parts of a line that follow its number are taken as a whole. */
+static bool close_each(cover *c, uint32_t from, ir_ref loop)
+{
+    piece open[PIECES];
+    bool closed = true;
+
+    memcpy(open, c->pieces, c->count * sizeof *open);
+    for (uint32_t i = from; closed && i < c->count; i++)
+        closed = opjit_ir_cover_close(c, &c->pieces[i], loop);
+    for (uint32_t a = from; c->gaps && closed && a < c->count; a++)
+        for (uint32_t b = a + 1; closed && b < c->count; b++)
+            closed = disjoint(c, &c->pieces[a], &c->pieces[b]);
+    if (!closed)
+        memcpy(c->pieces, open, c->count * sizeof *open);
+    return closed;
+}
+
 /* block: the first statement of the block that contains the loop; 0 for a stage. */
 static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
 {
@@ -196,18 +214,9 @@ static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
     c->block = block;
     if (c->count == from)
         return OPJIT_OK;
-    bool exact = true;
-    for (uint32_t i = from; exact && i < c->count; i++) {
-        piece closed = c->pieces[i];
-        exact = opjit_ir_cover_close(c, &closed, loop);
-    }
-    if (exact) {
-        for (uint32_t i = from; i < c->count; i++)
-            opjit_ir_cover_close(c, &c->pieces[i], loop);
-    } else if (!c->gaps || (!close_hull(c, from, loop) && !is_serial(c->f, loop))) {
+    if (!close_each(c, from, loop) && (!c->gaps || (!close_hull(c, from, loop) && !is_serial(c->f, loop))))
         FAIL(c, c->pieces[from].store, "the iterations of the %s around it are not proven to store %s",
              opjit_ir_op_infos[ir_at(c->f, loop)->op].name, c->gaps ? "different elements" : "each element once");
-    }
     return OPJIT_OK;
 }
 
