@@ -39,7 +39,8 @@ static void make(ir_func *f, const char *target, const struct value *v, uint32_t
 {
     char text[768];
     snprintf(text, sizeof text,
-             "kernel @rows after cleanup {\n    out %%0: %s[%d,%u]\n    in %%1: %s[%d,%u]\n    stage @0 for %%2 in 0..%d {\n"
+             "kernel @rows after cleanup {\n    out %%0: %s[%d,%u]\n    in %%1: %s[%d,%u]\n"
+             "    stage @0 for %%2 in 0..%d {\n"
              "        for %%3 in 0..%u { store %%0[%%2,%%3], %s }\n    }\n}\n",
              v->type, ROWS, n, v->type, ROWS, n, ROWS, n, v->text);
     harness_schedule(f, text, target);
