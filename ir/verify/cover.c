@@ -80,12 +80,21 @@ static bool disjoint(cover *c, const piece *a, const piece *b)
     return false;
 }
 
-static opjit_status check_disjoint(cover *c, uint32_t from)
+/* The first store from piece `from` on that may store what one before it does; 0: there is none. */
+static ir_ref meeting(cover *c, uint32_t from)
 {
     for (uint32_t a = from; a < c->count; a++)
         for (uint32_t b = a + 1; b < c->count; b++)
             if (!disjoint(c, &c->pieces[a], &c->pieces[b]))
-                FAIL(c, c->pieces[b].store, "it is not proven to store other elements than the stores before it");
+                return c->pieces[b].store;
+    return 0;
+}
+
+static opjit_status check_disjoint(cover *c, uint32_t from)
+{
+    const ir_ref store = meeting(c, from);
+    if (store != 0)
+        FAIL(c, store, "it is not proven to store other elements than the stores before it");
     return OPJIT_OK;
 }
 
@@ -198,9 +207,7 @@ static bool close_each(cover *c, uint32_t from, ir_ref loop)
     memcpy(open, c->pieces, c->count * sizeof *open);
     for (uint32_t i = from; closed && i < c->count; i++)
         closed = opjit_ir_cover_close(c, &c->pieces[i], loop);
-    for (uint32_t a = from; c->gaps && closed && a < c->count; a++)
-        for (uint32_t b = a + 1; closed && b < c->count; b++)
-            closed = disjoint(c, &c->pieces[a], &c->pieces[b]);
+    closed = closed && (!c->gaps || meeting(c, from) == 0);
     if (!closed)
         memcpy(c->pieces, open, c->count * sizeof *open);
     return closed;

@@ -94,6 +94,11 @@ static inline bool rt_target_looks_up(const rt_target *t)
 {
     return rt_target_has_avx512(t) && rt_target_has(t, RT_X86_AVX512VBMI);
 }
+/* Whether there are 16 vector registers, not 32. */
+static inline bool rt_target_has_16_vectors(const rt_target *t)
+{
+    return t->arch == RT_ARCH_X86_64 && !rt_target_has(t, RT_X86_AVX512VL);
+}
 /* Whether it has an instruction that adds the products of four bytes (IR_DOT4_US). */
 static inline bool rt_target_has_dot4(const rt_target *t)
 {

@@ -98,22 +98,17 @@ static ir_ref factor_at(contraction *c, uint32_t side, ir_ref own, ir_ref k, ir_
     return load;
 }
 
-/* Part i of a word: the number of a byte, less its zero point if parts have 16 bits. */
-static ir_ref part_at(contraction *c, uint32_t side, ir_ref own, ir_ref k, int64_t i)
+ir_ref opjit_ir_contract_part(ir_func *f, ir_ref byte, ir_ref zero, bool halves, int64_t i)
 {
-    ir_func *f = c->f;
-    ir_ref zero, part = factor_at(c, side, own, k, &zero);
-    if (part == 0)
-        return 0;
-    const bool is_signed = ir_at(f, part)->type == IR_I8, halves = has_halves(c);
-    part = is_signed && !halves ? ir_make1(f, IR_BITS, IR_U8, part) : part;
+    const bool is_signed = ir_at(f, byte)->type == IR_I8;
+    const uint64_t bits = halves ? 16 : 8;
+    ir_ref part = is_signed && !halves ? ir_make1(f, IR_BITS, IR_U8, byte) : byte;
     part = ir_make1(f, IR_CAST, IR_I32, part);
     if (halves && zero != 0)
         part = ir_make2(f, IR_SUB, IR_I32, part, zero);
     if (halves && i == 0 && (is_signed || zero != 0))
         part = ir_make2(f, IR_AND, IR_I32, part, opjit_ir_const(f, IR_I32, UINT16_MAX));
-    return i == 0 ? part
-                  : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, (uint64_t)(32 / c->in_word * i)));
+    return i == 0 ? part : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, bits * (uint64_t)i));
 }
 
 /* Word w; partial: the last one, whose parts behind the last k are zeros. */
@@ -125,9 +120,11 @@ static ir_ref word_at(contraction *c, uint32_t side, ir_ref own, ir_ref w, bool 
     ir_ref word = 0;
     for (int64_t i = 0; i < count; i++) {
         const ir_ref k = contract_plus(c, contract_times(c, w, c->in_word), opjit_ir_index(f, i));
-        const ir_ref part = part_at(c, side, own, k, i);
-        if (part == 0)
+        ir_ref zero;
+        const ir_ref byte = factor_at(c, side, own, k, &zero);
+        if (byte == 0)
             return 0;
+        const ir_ref part = opjit_ir_contract_part(f, byte, zero, has_halves(c), i);
         word = i == 0 ? part : ir_make2(f, IR_OR, IR_I32, word, part);
     }
     const uint32_t top = TOP_BITS & (partial ? (UINT32_C(1) << 8 * count) - 1 : UINT32_MAX);

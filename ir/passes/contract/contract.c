@@ -72,11 +72,6 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
-static bool has_16_registers(const rt_target *target)
-{
-    return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-}
-
 /* As many columns as chains, or blocks of k for the rest. */
 static void choose_dots(contraction *c, const ir_tiles *given)
 {
@@ -95,7 +90,8 @@ static void choose_dots(contraction *c, const ir_tiles *given)
 /* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
 static int64_t rows_of_tile(const contraction *c, const rt_target *target)
 {
-    const int64_t most = has_16_registers(target) ? MOST_ROWS_OF_16 : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
+    const int64_t most = rt_target_has_16_vectors(target) ? MOST_ROWS_OF_16 : MOST_ROWS;
+    const int64_t rows = c->side[CONTRACT_ROWS].size;
     int64_t best = most;
     if (rows <= most || c->r->general)
         return rows <= most ? rows : most;
@@ -111,7 +107,7 @@ static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_tar
     const int64_t columns = c->side[CONTRACT_COLUMNS].size;
     if (columns <= lanes)
         return lanes;
-    const bool three = !has_16_registers(target) && !c->r->general;
+    const bool three = !rt_target_has_16_vectors(target) && !c->r->general;
     const int64_t of_three = up(columns, most) * most, of_two = up(columns, usual) * usual;
     return three && of_three * SAVED_COLUMNS < of_two * (SAVED_COLUMNS - 1) ? most : usual;
 }
@@ -176,7 +172,7 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
-    c->steps = has_16_registers(target) && columns->tile > lanes ? STREAM_STEPS_OF_16 : STREAM_STEPS;
+    c->steps = rt_target_has_16_vectors(target) && columns->tile > lanes ? STREAM_STEPS_OF_16 : STREAM_STEPS;
     set_few_rows(c, rows);
     const int64_t part = c->split ? STREAM_BYTES : columns->size * size / STREAMS;
     const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
@@ -244,12 +240,13 @@ static bool is_across(const contraction *c, const ir_tiles *given, const rt_targ
 {
     const int64_t tile = given != NULL ? given->columns : c->lanes, rows = c->side[CONTRACT_ROWS].size;
     const int64_t steps = given != NULL ? given->across : ACROSS_STEPS;
+    const int64_t most = rt_target_has_16_vectors(target) ? ROWS_ACROSS_OF_16 : ROWS_ACROSS;
     const bool has_squares = target->arch == RT_ARCH_X86_64 && rt_target_has(target, RT_X86_FMA) &&
                              rt_target_has(target, RT_X86_F16C) && target->vector_bytes > 16;
     return !c->streams && !c->once && ir_is_float((ir_type)c->def.type) && c->side[CONTRACT_COLUMNS].dimension >= 0 &&
            steps > 0 && c->side[CONTRACT_COLUMNS].size >= tile && c->length >= steps &&
            opjit_ir_contract_is_widened_element(c) && opjit_ir_contract_lies_apart(c) &&
-           (given != NULL || (has_squares && rows <= (has_16_registers(target) ? ROWS_ACROSS_OF_16 : ROWS_ACROSS)));
+           (given != NULL || (has_squares && rows <= most));
 }
 
 static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_target *target)

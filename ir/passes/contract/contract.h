@@ -182,6 +182,8 @@ void opjit_ir_contract_results(contraction *c, block *list);
 
 /* bytes.c.  Whether both factors are bytes, less zero points; then it changes c. */
 bool opjit_ir_contract_is_bytes(contraction *c, const rt_target *target);
+/* Part i of a word: the number of a byte, of 16 bits, less its zero point (0: none), or of 8. */
+ir_ref opjit_ir_contract_part(ir_func *f, ir_ref byte, ir_ref zero, bool halves, int64_t i);
 /* Whether a zero point is so small that a byte less it has 16 bits. */
 bool opjit_ir_contract_is_small(const ir_func *f, ir_ref zero);
 /* A step of the products in a tile, of bytes or not. */

@@ -146,22 +146,6 @@ static ir_ref zero_of(window *w, uint32_t factor, ir_ref row)
     return zero == 0 ? moved : ir_make2(f, IR_ADD, IR_I32, zero, moved);
 }
 
-/* Part i of a word: the number of a byte, less its zero point if parts have 16 bits. */
-static ir_ref part_of(window *w, const window_byte *b, const ir_ref *digits, ir_ref row, ir_ref *at, int64_t i)
-{
-    ir_func *f = w->c.f;
-    const bool is_signed = ir_at(f, b->load)->type == IR_I8;
-    ir_ref part = opjit_ir_window_made(w, b->load, digits, row, at);
-    part = is_signed && !w->halves ? ir_make1(f, IR_BITS, IR_U8, part) : part;
-    part = ir_make1(f, IR_CAST, IR_I32, part);
-    if (w->halves && b->zero != 0)
-        part = ir_make2(f, IR_SUB, IR_I32, part, opjit_ir_window_made(w, b->zero, digits, row, at));
-    if (w->halves && i == 0 && (is_signed || b->zero != 0))
-        part = ir_make2(f, IR_AND, IR_I32, part, opjit_ir_const(f, IR_I32, UINT16_MAX));
-    const uint64_t bits = w->halves ? 16 : 8;
-    return i == 0 ? part : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, bits * (uint64_t)i));
-}
-
 ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
 {
     ir_func *f = w->c.f;
@@ -172,7 +156,9 @@ ir_ref opjit_ir_window_word(window *w, uint32_t factor, const ir_ref *digits, ir
     memcpy(own, digits, w->digit_count * sizeof own[0]);
     for (int64_t i = 0; i < w->in_word; i++) {
         own[0] = contract_plus(&w->c, contract_times(&w->c, digits[0], w->in_word), opjit_ir_index(f, i));
-        const ir_ref part = part_of(w, &b, own, row, at, i);
+        const ir_ref byte = opjit_ir_window_made(w, b.load, own, row, at);
+        const ir_ref zero = w->halves && b.zero != 0 ? opjit_ir_window_made(w, b.zero, own, row, at) : 0;
+        const ir_ref part = opjit_ir_contract_part(f, byte, zero, w->halves, i);
         word = i == 0 ? part : ir_make2(f, IR_OR, IR_I32, word, part);
     }
     if (b.inside != 0) {

@@ -159,7 +159,7 @@ static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, con
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t part = (int64_t)target->l2 / PARTS / opjit_ir_type_size((ir_type)w->c.def.type);
-    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+    const bool few = rt_target_has_16_vectors(target);
     const int64_t most =
         given != NULL ? given->rows : (few ? MOST_POSITIONS_OF_16 : MOST_POSITIONS) * TILE_VECTORS / vectors;
     rows->size = w->group;
@@ -198,7 +198,7 @@ static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
         return;
     }
     choose_sizes_of(w, given, lanes, target, TILE_VECTORS);
-    if (given != NULL || (target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL)))
+    if (given != NULL || rt_target_has_16_vectors(target))
         return;
     choose_sizes_of(&wide, given, lanes, target, WIDE_VECTORS);
     if (cost_of_threads(&wide) <= cost_of_threads(w))

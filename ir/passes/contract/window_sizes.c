@@ -161,16 +161,10 @@ static void choose_lines(window *w, int64_t most, int64_t others)
     set_lines(w, best);
 }
 
-/* Whether there are 16 vector registers, not 32. */
-static bool has_16(const rt_target *target)
-{
-    return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-}
-
 static void choose_rows(window *w, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const int64_t most = has_16(target) ? TILE_ROWS_OF_16 : TILE_ROWS;
+    const int64_t most = rt_target_has_16_vectors(target) ? TILE_ROWS_OF_16 : TILE_ROWS;
     rows->tile = w->group < most ? w->group : most;
     for (int64_t r = most; r > most / 2; r--)
         if (up(w->group, r) * r < up(w->group, rows->tile) * rows->tile)
@@ -201,8 +195,8 @@ static void choose_tile(window *w, int64_t positions, int64_t lanes, const rt_ta
     choose_rows(w, target);
     columns->tile = window_varies(w) ? TILE_VECTORS * lanes : tile_of(positions, lanes);
     const int64_t sums = sums_of(w, positions, rows->tile, columns->tile);
-    if (!has_16(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 || w->alone || w->bytes > 0 ||
-        w->values[WINDOW_CONDITION] != 0 || window_varies(w) ||
+    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 ||
+        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || window_varies(w) ||
         sums_of(w, positions, wide, three) > sums + sums / MORE)
         return;
     rows->tile = wide;
@@ -325,7 +319,8 @@ static bool choose_planes(window *w, const ir_tiles *given, int64_t lanes, const
 bool opjit_ir_window_choose_lined(window *w, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const int64_t sums = has_16(target) ? LINE_SUMS_OF_16 : LINE_SUMS, vectors = w->axis[1].size / lanes;
+    const int64_t sums = rt_target_has_16_vectors(target) ? LINE_SUMS_OF_16 : LINE_SUMS;
+    const int64_t vectors = w->axis[1].size / lanes;
     if (w->slots == 1 || w->bare || w->alone || w->single || w->gathers || w->pool || w->bytes > 0 ||
         w->c.length > w->most || w->values[WINDOW_CONDITION] != 0 || w->axis[1].dimension < 0 ||
         w->axis[1].size % lanes != 0 || w->group % rows->block != 0 || w->c.r->general || w->c.r->is_step)

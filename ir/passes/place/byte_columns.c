@@ -152,7 +152,7 @@ static bool is_matrix(byte_columns *b, ir_ref statement, ir_ref factor)
     b->column = ir_operand(f, factor, seen->rank - 2);
     const uint64_t columns = dimensions < 2 ? 0 : own->sizes[b->of_column];
     const uint64_t lanes = b->target->vector_bytes / sizeof(float);
-    const bool has_16 = b->target->arch == RT_ARCH_X86_64 && !rt_target_has(b->target, RT_X86_AVX512VL);
+    const bool has_16 = rt_target_has_16_vectors(b->target);
     for (b->tile = TILE_VECTORS * lanes; b->tile > lanes && columns % b->tile != 0;)
         b->tile /= 2;
     if (dimensions < 2 || dimensions > 3 || columns % b->tile != 0 || b->k != opjit_ir_reduced(f, statement) ||
