@@ -33,6 +33,7 @@ def options(threads=1):
     o = ort.SessionOptions()
     o.intra_op_num_threads = threads
     o.log_severity_level = 4  # what fails is an exception, too
+    o.add_session_config_entry("session.x64quantprecision", "1")  # without VNNI sums of UINT8 and INT8 saturate
     return o
 
 

@@ -270,6 +270,7 @@ def recurrence(d):
 
 
 def quantized(d):
+    """Weights of seven bits: ONNX Runtime's sums of pairs saturate without VNNI."""
     signed = d.maybe()
     dtype, least, most = ("i1", -128, 127) if signed else ("u1", 0, 255)
     scale = lambda *sizes: np.abs(d.floats(*sizes, most=0.05)) + np.float32(0.005)
@@ -278,7 +279,7 @@ def quantized(d):
     if d.maybe():
         group, outward = d.any(1, 2), 2 * d.number(1, 9)
         inward, columns = 2 * d.number(1, 8), (outward,) if each else ()
-        weights = d.integers(-128, 127, outward, inward // group, *d.numbers(2, 1, 3), dtype="i1")
+        weights = d.integers(-64, 63, outward, inward // group, *d.numbers(2, 1, 3), dtype="i1")
         parameters = [scale(), zero(), weights, scale(*columns), np.zeros(columns, "i1"),
                       scale() * np.float32(inward * 30), zero()]
         parameters += [d.integers(-3000, 3000, outward, dtype="i4")] if d.maybe() else []
@@ -288,7 +289,7 @@ def quantized(d):
     else:
         k, n = d.number(1, 70), d.number(1, 40)
         columns = (n,) if each else ()
-        parameters = [scale(), zero(), d.integers(-128, 127, k, n, dtype="i1"), scale(*columns),
+        parameters = [scale(), zero(), d.integers(-64, 63, k, n, dtype="i1"), scale(*columns),
                       np.zeros(columns, "i1"), scale() * np.float32(k * 0.4), zero()]
         d.add("QLinearMatMul",
               [d.input(d.integers(least, most, d.number(1, 30), k, dtype=dtype)), *map(d.constant, parameters)], ["y"])
@@ -403,9 +404,7 @@ def main():
         kind(d)
         opset = max(19, *(made.NEWER.get(one.op_type, 19) for one in d.nodes))
         why = made.compare(opjit, d.nodes, d.inputs, d.constants, d.outputs, d.off, opset)
-        if why and kind is quantized and made.adds_in_16_bits():
-            print(f"skipped {seed}: ONNX Runtime's sums of UINT8 and INT8 saturate on a CPU without VNNI")
-        elif why:
+        if why:
             failed += 1
             print(f"FAIL {seed} ({kind.__name__}): {why}\n  {[(n.op_type, list(n.input)) for n in d.nodes]}")
     print(f"{count - failed} passed, {failed} failed")

@@ -22,8 +22,6 @@ random = np.random.default_rng(1)
 NEWER = {"AffineGrid": 20, "DeformConv": 19, "DequantizeLinear": 21, "TensorScatter": 24,
          "BatchNormalization": 13}  # opsets that operators came with; 13: training is told by outputs
 CASES = []  # name, nodes, inputs {name: array}, constants {name: array}, outputs, most difference, opset, want
-SATURATED = ("QAttention", "QLinearConv of channels last", "DynamicQuantizeLSTM", "Conv between False",
-             "Gemm between False", "MatMul between False")
 
 
 def case(name, nodes, inputs, constants=None, outputs=("y",), off=1e-5, opset=None, want=None):
@@ -321,7 +319,7 @@ def empty():
 def small():
     xs, ys = {"xs": scalar(.02), "xz": scalar(120, "u1")}, {"ys": scalar(.05), "yz": scalar(110, "u1")}
     image = {"x": integers(0, 255, (1, 8, 8, 4), "u1")}
-    filters = {"w": integers(-100, 100, (6, 4, 3, 3), "i1"), "ws": scalar(.01), "wz": scalar(0, "i1")}
+    filters = {"w": integers(-64, 63, (6, 4, 3, 3), "i1"), "ws": scalar(.01), "wz": scalar(0, "i1")}
     case("QLinearConv of channels last",
          [microsoft("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], channels_last=1, pads=[1, 1, 1, 1])],
          image, {**xs, **filters, **ys}, off=1)
@@ -540,10 +538,13 @@ def recurrent():
                  {"x": floats(9, 2, 12), **states}, constants, ("y", "hn", "cn"))
 
 
-def run_onnxruntime(path, outputs, inputs):
+def run_onnxruntime(path, nodes, outputs, inputs):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # with more, each quantizes its part of a batch's states by a range of its own
     options.log_severity_level = 3
+    # Without VNNI sums of UINT8 and INT8 saturate; with this option they do not, but it knows no INT8 of QLinear's x.
+    if not any(one.op_type in ("QLinearConv", "QLinearMatMul") for one in nodes):
+        options.add_session_config_entry("session.x64quantprecision", "1")
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return session.run(list(outputs), inputs)
 
@@ -561,7 +562,7 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
     model.ir_version = 8
     with tempfile.TemporaryDirectory() as place:
         onnx.save(model, place + "/model.onnx")
-        wants = [want(*inputs.values())] if want else run_onnxruntime(place + "/model.onnx", outputs, inputs)
+        wants = [want(*inputs.values())] if want else run_onnxruntime(place + "/model.onnx", nodes, outputs, inputs)
         arguments = []
         for name, array in inputs.items():
             np.save(f"{place}/{name}.npy", array)
@@ -584,12 +585,6 @@ def compare(opjit, nodes, inputs, constants, outputs, off, opset=None, want=None
     return None
 
 
-def adds_in_16_bits():
-    """Whether ONNX Runtime adds pairs of bytes in 16 bits, which saturate: on a CPU without VNNI."""
-    with open("/proc/cpuinfo") as info:
-        return "vnni" not in info.read()
-
-
 def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, unsorted, scattered,
@@ -601,9 +596,6 @@ def main():
         if text in name:
             why = compare(opjit, *rest)
             run += 1
-            if why and name.startswith(SATURATED) and adds_in_16_bits():
-                print(f"skipped {name}: ONNX Runtime's sums of UINT8 and INT8 saturate on a CPU without VNNI")
-                continue
             failed += why is not None
             if why:
                 print(f"FAIL {name}: {why}")
