@@ -157,14 +157,11 @@ static opjit_status refuse_binding(const fe_graph *graph, uint32_t form, opjit_e
                            buffer->name);
 }
 
-/* An input without elements, which the graph for this size does not read, is as long as any. */
-static bool is_no_input(const sampler *s, const sampled *own, uint32_t form, const opjit_size_form *forms)
+/* An input's sizes are those that a node reads it with: others, such as its transpose's, where a size of 0 or 1 leaves
+ * that node out.  Its bytes are the same. */
+static bool is_as_read(const sampler *s, uint32_t form)
 {
-    const uint32_t first = form - form % OPJIT_BUFFER_FORMS;
-    int64_t bytes;
-
-    return form / OPJIT_BUFFER_FORMS < s->graph->input_count && own->numbers[first] == 0 &&
-           opjit_ir_form_value(&forms[first], s->dynamic->dim_count, own->dims, &bytes) && bytes == 0;
+    return form / OPJIT_BUFFER_FORMS < s->graph->input_count && form % OPJIT_BUFFER_FORMS != 0;
 }
 
 /* By the first samples; for the others they have to be right. */
@@ -183,9 +180,8 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
                 series[i++] = own->numbers[k];
         if (!opjit_ir_form_fit(&samples, series, &out[k]))
             return refuse_binding(s->graph, k, error);
-        for (own = s->first; own != NULL; own = own->next)
-            if (!is_no_input(s, own, k, out) &&
-                (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k]))
+        for (own = s->first; own != NULL && !is_as_read(s, k); own = own->next)
+            if (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k])
                 return refuse_binding(s->graph, k, error);
     }
     return OPJIT_OK;

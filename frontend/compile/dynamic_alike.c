@@ -140,9 +140,6 @@ opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool 
         TRY(put_inputs(whole, sample, error));
     if (whole->input_count != sample->input_count || whole->output_count != sample->output_count)
         return refuse_other("inputs or outputs", NULL, error);
-    for (uint32_t i = 0; i < whole->input_count; i++)
-        if (whole->inputs[i].tensor.rank != sample->inputs[i].tensor.rank)
-            return refuse_other("ranks", &whole->inputs[i], error);
     for (uint32_t i = 0; i < whole->output_count; i++)
         if (whole->outputs[i].tensor.rank != sample->outputs[i].tensor.rank)
             return refuse_other("ranks", &whole->outputs[i], error);

@@ -549,6 +549,36 @@ START_TEST(few_sizes_of_two)
 }
 END_TEST
 
+static void few_columns(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", n, 4), INPUT("k", m, 4), 0, 1));
+}
+
+/* Columns are fewer than a tile's for all sizes, so that the stage of whole tiles never runs. */
+START_TEST(stages_without_iterations)
+{
+    static const subject s = { "few columns", few_columns, 2, 301, 143 };
+    const opjit_dim dims[2] = { { "n", 2, s.hi, s.typical }, { "m", 1, 4, 1 } };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    description d = { .s = &s };
+    opjit_kernel *kernel;
+
+    if (!__builtin_cpu_supports("sse4.2") || opjit_context_warm(context, &error) != OPJIT_OK) {
+        puts("skipped: the kernel is for SSE4.2");
+        return;
+    }
+    options.target = "cpu:x86-64-v2";
+    ck_assert_msg(opjit_compile_dynamic(context, dims, 2, describe, &d, &options, &kernel, &error) == OPJIT_OK, "%s",
+                  error.message);
+    opjit_graph_destroy(d.graph);
+    const opjit_kernel *const list[] = { kernel, kernel };
+    for (uint64_t n = 2; n <= s.hi; n += 1 + n / 2)
+        for (uint64_t m = 1; m <= 4; m++)
+            check_size(&s, list, 2, (const uint64_t[]){ n, m });
+    opjit_kernel_release(kernel);
+}
+END_TEST
+
 /* Rows of a past, of which there may be none, and behind them two more; sums of all. */
 static void behind_the_past(opjit_graph *g, uint32_t n, uint32_t m)
 {
@@ -559,10 +589,24 @@ static void behind_the_past(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "all", opjit_graph_gelu(g, all));
 }
 
+/* The same, transposed: without a past "rows" is read so, and with one as it is. */
+static void behind_the_past_across(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor past = INPUT("past", n == 0 ? 1 : n, 40), rows = INPUT("rows", 2, 40);
+    const opjit_tensor all = n == 0 ? rows : opjit_graph_join(g, (opjit_tensor[]){ past, rows }, 2, 0);
+    const opjit_tensor across = opjit_graph_transpose(g, all, (const uint32_t[]){ 1, 0 });
+    opjit_graph_output(g, "sums", opjit_graph_reduce_mean(g, across, 0));
+    opjit_graph_output(g, "all", opjit_graph_transpose(g, opjit_graph_gelu(g, across), (const uint32_t[]){ 1, 0 }));
+}
+
+static const subject of_pasts[] = { { "behind the past", behind_the_past, 1, 300, 64 },
+                                    { "behind the past, across", behind_the_past_across, 1, 300, 64 } };
+
 /* A call with a size of 0 brings an input without elements. */
 START_TEST(sizes_from_0)
 {
-    static const subject s = { "behind the past", behind_the_past, 1, 300, 64 };
+    const subject s = of_pasts[_i];
     const opjit_dim dim = { "n", 0, s.hi, s.typical };
     float rows[2][40], sums[2], all[2][40];
     const opjit_binding bindings[] = { { NULL, 0 }, { rows, sizeof rows }, { sums, sizeof sums }, { all, sizeof all } };
@@ -602,10 +646,9 @@ END_TEST
 
 START_TEST(sizes_from_0_are_checked)
 {
-    static const subject s = { "behind the past", behind_the_past, 1, 300, 64 };
     const opjit_dim typical = { "n", 0, 300, 0 }, never = { "n", 0, 0, 1 },
                     many[] = { { "a", 0, 9, 4 }, { "b", 0, 9, 4 }, { "c", 0, 9, 4 } };
-    description d = { .s = &s };
+    description d = { .s = &of_pasts[0] };
     opjit_kernel *kernel;
 
     ck_assert_int_eq(opjit_compile_dynamic(context, &typical, 1, describe, &d, NULL, &kernel, &error),
@@ -646,7 +689,8 @@ int main(void)
     tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
-    tcase_add_test(tcase, sizes_from_0);
+    tcase_add_test(tcase, stages_without_iterations);
+    tcase_add_loop_test(tcase, sizes_from_0, 0, sizeof of_pasts / sizeof *of_pasts);
     tcase_add_test(tcase, sizes_from_0_are_checked);
     tcase_add_loop_test(tcase, few_sizes_of_two, 2, 10);
     suite_add_tcase(suite, tcase);
