@@ -55,7 +55,8 @@ static void draw_convolved(computed_draw *d, const plan *s)
     lay_out(d, &c->output, true);
 }
 
-/* An input of one element, or of one a channel of the output; NULL: it is absent. */
+/* An input of one element, or of one a channel of the output, in the second dimension or the only one; NULL: it is
+ * absent. */
 static const DML_TENSOR_DESC *draw_channels(computed_draw *d, uint32_t i, DML_TENSOR_DATA_TYPE type, bool many,
                                             unsigned percent)
 {
@@ -65,7 +66,7 @@ static const DML_TENSOR_DESC *draw_channels(computed_draw *d, uint32_t i, DML_TE
         return NULL;
     test_tensor_link(t, type, d->rank);
     for (uint32_t k = 0; k < d->rank; k++)
-        t->sizes[k] = k == 1 && many ? d->c->output.sizes[1] : 1;
+        t->sizes[k] = many && k == (d->rank > 1) ? d->c->output.sizes[1] : 1;
     lay_out(d, t, false);
     return &t->desc;
 }
@@ -123,17 +124,13 @@ static plan draw_plan(computed_draw *d, uint32_t filter, DML_TENSOR_DATA_TYPE ou
     return s;
 }
 
-/* Of any rank; one element, or one for each channel in the second dimension, or the only one. */
+/* Of any rank. */
 static const DML_TENSOR_DESC *draw_zero(computed_draw *d, uint32_t i, DML_TENSOR_DATA_TYPE type, bool many)
 {
     const uint32_t rank = d->rank;
     if (d->r != NULL && chance(d, 40))
         d->rank = 1 + below(d, 4);
     const DML_TENSOR_DESC *desc = draw_channels(d, i, type, many, 50);
-    if (desc != NULL && many && d->rank == 1) {
-        d->c->inputs[i].sizes[0] = d->c->output.sizes[1];
-        lay_out(d, &d->c->inputs[i], false);
-    }
     d->rank = rank;
     return desc;
 }
