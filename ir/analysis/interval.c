@@ -2,6 +2,8 @@
 /* interval.c - intervals of index expressions.  Knows no memory: a loaded value has the range of its type. */
 #include "ir/analysis/proof.h"
 
+#include <string.h>
+
 static const ir_interval everything = { INT64_MIN, INT64_MAX };
 static const ir_interval nothing = { 1, 0 };
 
@@ -253,12 +255,22 @@ bool opjit_ir_within(const ir_func *f, ir_ref index_expr, uint64_t size)
     return i.lo >= 0 && (i.hi < 0 || (uint64_t)i.hi < size); /* an empty one, too: it is never evaluated */
 }
 
+/* The least that it may be.  Of one that follows from dimensions `sizes` is a sample's, which may be more. */
+static uint64_t least_size(const ir_tensor *t, uint32_t d)
+{
+    static const uint8_t none[OPJIT_MAX_DIMS];
+    const ir_size_form *own = t->size_forms == NULL ? NULL : &t->size_forms[d];
+    const bool is_fixed = own == NULL || (own->form.factors[0] == 0 && own->form.factors[1] == 0 && own->rest == 0 &&
+                                          memcmp(own->form.powers[1], none, sizeof none) == 0);
+    return is_fixed ? t->sizes[d] : 1;
+}
+
 bool opjit_ir_in_bounds(const ir_func *f, ir_ref access)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, access)->ref];
     const uint32_t first = ir_at(f, access)->op == IR_STORE ? 1 : 0;
     bool inside = true;
     for (uint32_t d = 0; d < t->rank && inside; d++)
-        inside = opjit_ir_within(f, ir_operand(f, access, first + d), t->sizes[d]);
+        inside = opjit_ir_within(f, ir_operand(f, access, first + d), least_size(t, d));
     return inside;
 }

@@ -262,6 +262,11 @@ def steps():
     case("Concat past", [node("Concat", "x z", axis=1)], {"x": "f b p 16", "z": "f b 1 16"}, dims={"p": (0, 300, 100)})
     case("Concat past and both", [node("Concat", "x z", axis=1)], {"x": "f b p 16", "z": "f b n 16"},
          dims={"p": (0, 300, 100)})
+    case("Attention past", [node("Concat", "k l", ["j"], axis=1), node("Concat", "v w", ["u"], axis=1),
+                            node("Transpose", "j", ["t"], perm=[0, 2, 1]), node("MatMul", "q t", ["s"]),
+                            node("Softmax", "s", ["p"], axis=-1), node("MatMul", "p u")],
+         {"q": "f b 1 16", "k": "f b p 16", "l": "f b 1 16", "v": "f b p 16", "w": "f b 1 16"},
+         dims={"p": (0, 300, 100)})
 
 
 def model(nodes, inputs, constants, outputs, opset):

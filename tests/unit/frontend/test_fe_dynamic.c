@@ -256,18 +256,23 @@ static opjit_status describe(void *user, const uint64_t *dims, const DML_GRAPH_D
     return opjit_graph_get_desc(d->graph, out, e);
 }
 
-static opjit_kernel *compile(const subject *s, uint32_t flags, opjit_level level)
+static opjit_kernel *compile_with(const subject *s, const opjit_compile_options *options)
 {
     const opjit_dim dims[2] = { { "n", 1, s->hi, s->typical }, { "m", 1, s->hi, s->typical } };
-    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     description d = { .s = s };
     opjit_kernel *kernel;
-    options.flags = flags;
-    options.level = level;
-    ck_assert_msg(opjit_compile_dynamic(context, dims, s->dims, describe, &d, &options, &kernel, &error) == OPJIT_OK,
+    ck_assert_msg(opjit_compile_dynamic(context, dims, s->dims, describe, &d, options, &kernel, &error) == OPJIT_OK,
                   "%s: %s", s->name, error.message);
     opjit_graph_destroy(d.graph);
     return kernel;
+}
+
+static opjit_kernel *compile(const subject *s, uint32_t flags, opjit_level level)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    options.flags = flags;
+    options.level = level;
+    return compile_with(s, &options);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
@@ -549,6 +554,33 @@ START_TEST(few_sizes_of_two)
 }
 END_TEST
 
+static void softmax_of_one(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_softmax(g, INPUT("x", 1, n), 1));
+}
+
+/* Samples of few sizes lie beyond them: that their tensors have whole vectors says nothing of these. */
+START_TEST(few_sizes)
+{
+    static const char *const targets[] = { NULL, "cpu:x86-64-v1" };
+    const uint32_t hi = (uint32_t)_i;
+
+    if (opjit_context_warm(context, &error) != OPJIT_OK)
+        return;
+    for (uint32_t t = 0; t < (__builtin_cpu_supports("sse2") ? 2u : 1u); t++)
+        for (uint32_t typical = 1; typical <= hi; typical += 2) {
+            const subject s = { "softmax of one", softmax_of_one, 1, hi, typical };
+            opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+            options.target = targets[t];
+            const opjit_kernel *const kernel = compile_with(&s, &options), *const list[] = { kernel, kernel };
+            for (uint64_t n = 1; n <= hi; n++)
+                check_size(&s, list, 2, &n);
+            opjit_kernel_release((opjit_kernel *)kernel);
+        }
+}
+END_TEST
+
 static void few_columns(opjit_graph *g, uint32_t n, uint32_t m)
 {
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", n, 4), INPUT("k", m, 4), 0, 1));
@@ -690,6 +722,7 @@ int main(void)
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
     tcase_add_test(tcase, stages_without_iterations);
+    tcase_add_loop_test(tcase, few_sizes, 2, 18);
     tcase_add_loop_test(tcase, sizes_from_0, 0, sizeof of_pasts / sizeof *of_pasts);
     tcase_add_test(tcase, sizes_from_0_are_checked);
     tcase_add_loop_test(tcase, few_sizes_of_two, 2, 10);
