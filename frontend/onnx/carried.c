@@ -7,6 +7,7 @@
 #include "frontend/onnx/compute.h"
 
 enum { BLOCK_LEAST = 4096 }; /* bytes of a tensor that has a block; others stay */
+#define BLOCKS_MOST (UINT64_C(1) << 32) /* bytes: a loop that goes on for ever may keep a value of each round */
 
 /* In front of the bytes. */
 struct onnx_block {
@@ -93,7 +94,17 @@ void opjit_onnx_list_over(onnx_computing *w, onnx_step *s)
 
 static void free_block(onnx_computing *w, onnx_block *b)
 {
+    w->block_bytes -= b->bytes;
     opjit_rt_release(w->allocator, b, (size_t)(b->bytes + BLOCK_HEAD));
+}
+
+static void free_unused(onnx_computing *w)
+{
+    while (w->free_blocks != NULL) {
+        onnx_block *const b = w->free_blocks;
+        w->free_blocks = b->next_free;
+        free_block(w, b);
+    }
 }
 
 /* Takes the smallest free block that holds the bytes, and is not much larger.  NULL: there is none; then smaller ones
@@ -132,11 +143,19 @@ static opjit_status place(onnx_computing *w, onnx_carried *c, opjit_error *error
     c->block = take_free(w, c->bytes, &grows);
     if (c->block == NULL) {
         const uint64_t bytes = c->bytes + (grows ? c->bytes / 4 : 0);
+        if (bytes > BLOCKS_MOST - w->block_bytes)
+            free_unused(w);
+        if (bytes > BLOCKS_MOST - w->block_bytes)
+            return opjit_rt_refuse(error, OPJIT_LIMIT,
+                                   "{!values}more than %llu bytes of values that later nodes have yet to read, behind "
+                                   "%u computed ones",
+                                   (unsigned long long)BLOCKS_MOST, w->count);
         if (bytes <= SIZE_MAX - BLOCK_HEAD)
             c->block = opjit_rt_allocate(w->allocator, (size_t)(bytes + BLOCK_HEAD), 64);
         if (c->block == NULL)
             return opjit_rt_no_memory(error);
         c->block->bytes = bytes;
+        w->block_bytes += bytes;
     }
     c->data = (uint8_t *)c->block + BLOCK_HEAD;
     return OPJIT_OK;
@@ -189,9 +208,5 @@ void opjit_onnx_free_blocks(onnx_computing *w)
                 free_block(w, s->carried[i]->block);
                 s->carried[i]->block = NULL;
             }
-    while (w->free_blocks != NULL) {
-        onnx_block *const b = w->free_blocks;
-        w->free_blocks = b->next_free;
-        free_block(w, b);
-    }
+    free_unused(w);
 }

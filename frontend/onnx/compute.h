@@ -88,6 +88,7 @@ typedef struct onnx_computing {
     onnx_step *first, *last;
     const opjit_allocator *allocator;
     onnx_block *free_blocks;
+    uint64_t block_bytes; /* of all blocks */
     onnx_given *given; /* by graphs of nodes that are being imported: output 0 of the last graph first */
     onnx_carried *over; /* those without users, since a part was cut last */
     onnx_computed *values;

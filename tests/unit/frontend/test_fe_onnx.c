@@ -2,6 +2,7 @@
 /* test_fe_onnx.c - opjit/model.h on models that are written here, field by field: what is read, what becomes a
  * constant, what is refused and with which words.  What operators compute, conformance/onnx/models.py compares. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -797,6 +798,51 @@ START_TEST(loops_that_are_refused)
 }
 END_TEST
 
+/* y, all = Loop("", "", x), which goes on while x is no number, and keeps a value of 8 GiB of each round. */
+START_TEST(loop_that_keeps_too_much)
+{
+    const int64_t sizes[1] = { INT64_C(1) << 31 };
+    rt_bytes g = new_message(), body = new_message(), a = new_message(), n = new_message();
+    put_message(&body, 1, node("Abs", "v", NULL, "positive"));
+    put_message(&body, 1, node("IsNaN", "v", NULL, "on"));
+    put_message(&body, 1, node("Expand", "positive", "sizes", "wide"));
+    put_message(&body, 11, port("round", INT64, ""));
+    put_message(&body, 11, port("before", 9, ""));
+    put_message(&body, 11, port("v", FLOAT, "1"));
+    put_message(&body, 12, port("on", 9, ""));
+    put_message(&body, 12, port("positive", FLOAT, "1"));
+    put_message(&body, 12, port("wide", FLOAT, "w"));
+    put_text(&a, 1, "body");
+    put_message(&a, 6, body);
+    put_int(&a, 20, 5);
+    put_text(&n, 1, "");
+    put_text(&n, 1, "");
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "y");
+    put_text(&n, 2, "all");
+    put_text(&n, 4, "Loop");
+    put_message(&n, 5, a);
+    put_message(&g, 1, n);
+    put_message(&g, 5, initializer("sizes", INT64, 1, sizes, sizeof sizes));
+    put_message(&g, 11, port("x", FLOAT, "1"));
+    put_message(&g, 12, port("y", FLOAT, "1"));
+    put_message(&g, 12, port("all", FLOAT, "rounds w"));
+    const float x[1] = { NAN };
+    const opjit_model_input given = {
+        "x", NULL, x, sizeof x, 0, DML_TENSOR_DATA_TYPE_FLOAT32, OPJIT_MODEL_INPUT_OF_CALL, 0
+    };
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    options.computing = &compile;
+    options.inputs = &given;
+    options.input_count = 1;
+    refuse(model_of(g), &options, OPJIT_LIMIT,
+           "node 0 (Loop): more than 4294967296 bytes of values that later nodes have yet to read, behind 0 computed "
+           "ones");
+}
+END_TEST
+
 /* Every beginning of a model, and every model with one byte changed, is refused or read; nothing is lost. */
 START_TEST(damaged_models)
 {
@@ -860,6 +906,7 @@ static Suite *suite(void)
     tcase_add_test(t, names_made_twice);
     tcase_add_test(t, places_in_other_files);
     tcase_add_test(t, loops_that_are_refused);
+    tcase_add_test(t, loop_that_keeps_too_much);
     tcase_add_test(t, damaged_models);
     tcase_add_test(t, operators_are_listed);
     suite_add_tcase(s, t);
