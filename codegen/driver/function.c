@@ -130,10 +130,21 @@ static bool allocate(cg_func *f)
     return ok;
 }
 
+/* The stage's IR with a table of intervals, which plans ask for again and again. */
+static bool keep_intervals(cg_func *f)
+{
+    ir_func *const ir = opjit_rt_arena_copy(f->arena, f->ir, 1, sizeof *f->ir);
+    if (!ir)
+        return false;
+    f->ir = ir;
+    opjit_ir_keep_intervals(ir, f->arena);
+    return !ir->failed;
+}
+
 opjit_status opjit_cg_prepare(cg_func *f)
 {
     const ir_ref stage = f->ir->body;
-    if (!allocate(f))
+    if (!keep_intervals(f) || !allocate(f))
         return opjit_rt_no_memory(f->error);
     if (f->cpu->grid)
         opjit_ir_launch_of(f->ir, stage, &f->launch);

@@ -31,9 +31,9 @@ typedef struct ir_interval {
 /* Of an index expression, from the bounds of the loops and definitions that own its variables; saturates at the ends of
  * int64 (a saturated end means: may overflow). */
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
-/* From now on the interval of each node that f has is computed once.  For functions whose statements no longer change:
- * new nodes may be appended.  Without memory f has failed. */
-void opjit_ir_keep_intervals(ir_func *f);
+/* From now on the interval of each node that f has is computed once, as long as the arena has the table.  For functions
+ * whose statements no longer change: new nodes may be appended.  Without memory f has failed. */
+void opjit_ir_keep_intervals(ir_func *f, rt_arena *arena);
 /* How many values an element of a DEF that reduces, and does not scan, is made of: at most. */
 int64_t opjit_ir_reduced_most(const ir_func *f, ir_ref reduce);
 /* Of a bool expression by intervals: 0 false, 1 true, -1 unknown. */

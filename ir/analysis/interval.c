@@ -226,9 +226,9 @@ ir_interval opjit_ir_walk_interval(interval_walk *w, ir_ref expr)
     return result;
 }
 
-void opjit_ir_keep_intervals(ir_func *f)
+void opjit_ir_keep_intervals(ir_func *f, rt_arena *arena)
 {
-    f->intervals = ARENA_ARRAY(&f->scratch, ir_kept_interval, f->node_count);
+    f->intervals = ARENA_ARRAY(arena, ir_kept_interval, f->node_count);
     f->interval_count = f->intervals != NULL ? f->node_count : 0;
     f->failed = f->failed || f->intervals == NULL;
 }

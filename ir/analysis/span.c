@@ -100,6 +100,8 @@ static bool span(const ir_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
     if (checked_subi(b.hi, a.lo, &d)) {
         known = true;
         *out = d;
+        if (a.lo == a.hi && b.lo == b.hi) /* two numbers: nothing says more */
+            return true;
     }
     reduce(f, false, lo, &base_lo, &slack_lo);
     reduce(f, true, hi, &base_hi, &slack_hi);

@@ -442,7 +442,7 @@ static opjit_status check_all(verifier *v)
     if (!make_tables(v))
         return opjit_rt_no_memory(v->error);
     TRY(check_tensors(v));
-    opjit_ir_keep_intervals(v->f);
+    opjit_ir_keep_intervals(v->f, &v->f->scratch);
     find_loads(v);
     TRY(check_items(v));
     TRY(opjit_ir_verify_proof(v, check_aliases(v)));

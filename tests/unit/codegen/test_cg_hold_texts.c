@@ -286,7 +286,7 @@ END_TEST
  * the other tiles would need. */
 START_TEST(cancelled_between_tiles)
 {
-    enum { OF_ONE_STEP = 10 };
+    enum { OF_ONE_STEP = 12 }; /* blocks of the arena of a stage, above all */
     ir_func f;
     build_tiles(0, 15, &f);
     busy_memory b = { .at = 1 + (uint32_t)_i };
