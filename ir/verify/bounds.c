@@ -36,6 +36,20 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
     return OPJIT_OK;
 }
 
+/* What is in the lists, which is little of them. */
+static void copy_guards(guards *to, const guards *from)
+{
+    memcpy(to->at_least, from->at_least, from->count * sizeof *to->at_least);
+    memcpy(to->not_zero, from->not_zero, from->zero_count * sizeof *to->not_zero);
+    memcpy(to->choices, from->choices, from->choice_count * sizeof *to->choices);
+    to->count = from->count;
+    to->zero_count = from->zero_count;
+    to->choice_count = from->choice_count;
+    to->changes = from->changes;
+    to->learned = from->learned;
+    to->conditional = from->conditional;
+}
+
 static opjit_status check_loads(bounds *b, ir_ref expr)
 {
     const ir_node node = *ir_at(b->v->f, expr);
@@ -46,7 +60,8 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
     if (node.op == IR_SELECT) {
         const ir_ref condition = ir_operand(b->v->f, expr, 0);
         const int decided = opjit_ir_decide(b->v->f, condition);
-        const guards known = b->known;
+        guards known;
+        copy_guards(&known, &b->known);
         TRY(check_loads(b, condition));
         for (uint32_t arm = 1; arm <= 2; arm++) {
             if (decided == (arm == 1 ? 0 : 1))
@@ -54,7 +69,7 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
             opjit_ir_guards_assume(b, condition, arm == 1);
             b->known.conditional = known.conditional || b->known.changes != known.changes;
             TRY(check_loads(b, ir_operand(b->v->f, expr, arm)));
-            b->known = known;
+            copy_guards(&b->known, &known);
         }
     } else {
         for (uint32_t i = 0; i < node.count; i++)
@@ -95,6 +110,17 @@ static bool is_plain(verifier *v, ir_ref expr)
     return plain;
 }
 
+/* Nothing is known.  The lists, which are large, stay unset. */
+static void begin(bounds *b, verifier *v)
+{
+    guards *k = &b->known;
+    b->v = v;
+    b->steps = 0;
+    b->sums = IR_SUMS;
+    k->count = k->zero_count = k->choice_count = k->changes = k->learned = 0;
+    k->conditional = false;
+}
+
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement)
 {
     const ir_node node = *ir_at(v->f, statement);
@@ -104,7 +130,8 @@ opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement)
         plain = is_plain(v, ir_operand(v->f, statement, i));
     if (plain) /* as nearly all are: what loops and selects say would not be asked */
         return node.op == IR_YIELD && node.imm ? check_box(v, statement) : OPJIT_OK;
-    bounds b = { .v = v, .sums = IR_SUMS };
+    bounds b;
+    begin(&b, v);
     v->walk++;
     opjit_ir_guards_assume_loops(&b);
     for (uint32_t i = 0; i < node.count; i++)
