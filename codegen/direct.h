@@ -149,8 +149,9 @@ typedef struct dx_func {
     bool wide;      /* AVX-512 */
     uint32_t bytes; /* of the widest vector */
     LLVMValueRef fn;
-    dx_value *values; /* a table by hash */
-    uint32_t value_room, value_count;
+    dx_value *values;      /* in the order of their entry, from 1 on */
+    uint32_t *value_at;    /* a table by hash of their numbers; 0: none */
+    uint32_t value_room, value_count, value_slots;
     dx_block *blocks;
     uint32_t block_count, block; /* block: the one that is read */
     dx_loop *loops;

@@ -76,38 +76,50 @@ dx_reg opjit_dx_new(dx_func *f, dx_class kind)
 
 static uint32_t slot_of(const dx_func *f, LLVMValueRef v)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)v * 0x9e3779b97f4a7c15u;
-    uint32_t i = (uint32_t)(hash >> 32) & (f->value_room - 1);
-    while (f->values[i].of && f->values[i].of != v)
-        i = (i + 1) & (f->value_room - 1);
+    const uint64_t hash = (uint64_t)(uintptr_t)v * 0x9e3779b97f4a7c15u;
+    uint32_t i = (uint32_t)(hash >> 32) & (f->value_slots - 1);
+    while (f->value_at[i] != 0 && f->values[f->value_at[i]].of != v)
+        i = (i + 1) & (f->value_slots - 1);
     return i;
 }
 
 dx_value *opjit_dx_find(dx_func *f, LLVMValueRef v)
 {
-    dx_value *found = f->value_room > 0 ? &f->values[slot_of(f, v)] : NULL;
-    return found && found->of ? found : NULL;
+    const uint32_t i = f->value_slots > 0 ? f->value_at[slot_of(f, v)] : 0;
+    return i > 0 ? &f->values[i] : NULL;
+}
+
+/* Room for one more value, and twice as many slots as there are values. */
+static bool make_room(dx_func *f)
+{
+    dx_value *values = grow(f, f->values, f->value_count + 1, &f->value_room, sizeof *values);
+    if (!values)
+        return false;
+    f->values = values;
+    if (2 * (f->value_count + 1) <= f->value_slots)
+        return true;
+    const uint32_t slots = f->value_slots > 0 ? 4 * f->value_slots : 4 * FIRST_ROOM;
+    uint32_t *value_at = ARENA_ARRAY(f->arena, uint32_t, slots);
+    if (!value_at)
+        return false;
+    f->value_at = value_at;
+    f->value_slots = slots;
+    for (uint32_t i = 1; i <= f->value_count; i++)
+        f->value_at[slot_of(f, values[i].of)] = i;
+    return true;
 }
 
 dx_value *opjit_dx_enter(dx_func *f, LLVMValueRef v)
 {
-    if (2 * (f->value_count + 1) > f->value_room) {
-        const uint32_t room = f->value_room, more = room > 0 ? 2 * room : 2 * FIRST_ROOM;
-        dx_value *old = f->values, *larger = ARENA_ARRAY(f->arena, dx_value, more);
-        if (!larger) {
-            opjit_dx_refuse(f, "no memory");
-            return &f->no_value;
-        }
-        f->values = larger;
-        f->value_room = more;
-        for (uint32_t i = 0; i < room; i++)
-            if (old[i].of)
-                f->values[slot_of(f, old[i].of)] = old[i];
+    if (!make_room(f)) {
+        opjit_dx_refuse(f, "no memory");
+        return &f->no_value;
     }
-    dx_value *value = &f->values[slot_of(f, v)];
-    f->value_count += !value->of;
-    *value = (dx_value){ .of = v, .block = f->block };
-    return value;
+    uint32_t *const at = &f->value_at[slot_of(f, v)];
+    if (*at == 0)
+        *at = ++f->value_count;
+    f->values[*at] = (dx_value){ .of = v, .block = f->block };
+    return &f->values[*at];
 }
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
