@@ -14,15 +14,16 @@
 
 enum { MOST_KEPT = 64, MOST_BYTES = 8192 /* larger ones are not kept here */ };
 
-/* Static memory, so nothing is left to free at the process's end; pages that no function has reached are not mapped. */
 typedef struct kept {
     rt_hash hash;
     uint32_t size, align; /* size 0: none */
-    uint8_t code[MOST_BYTES];
 } kept;
 
+/* Static memory, so nothing is left to free at the process's end; pages that no function has reached are not mapped:
+ * what is searched has none of the code. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kept table[MOST_KEPT];
+static uint8_t codes[MOST_KEPT][MOST_BYTES];
 static uint32_t next_kept; /* the oldest one's place */
 
 /* The caller's allocator is not called under the lock. */
@@ -35,7 +36,7 @@ static bool recall_here(const rt_hash *hash, cg_flat *out)
         i++;
     if (i < MOST_KEPT) {
         size = table[i].size;
-        memcpy(code, table[i].code, size);
+        memcpy(code, codes[i], size);
         out->align = table[i].align;
     }
     pthread_mutex_unlock(&lock);
@@ -48,12 +49,9 @@ static void keep_here(const rt_hash *hash, const cg_flat *code)
     if (code->bytes.size > MOST_BYTES)
         return;
     pthread_mutex_lock(&lock);
-    kept *k = &table[next_kept];
+    table[next_kept] = (kept){ *hash, (uint32_t)code->bytes.size, code->align };
+    memcpy(codes[next_kept], code->bytes.data, code->bytes.size);
     next_kept = (next_kept + 1) % MOST_KEPT;
-    k->hash = *hash;
-    k->size = (uint32_t)code->bytes.size;
-    k->align = code->align;
-    memcpy(k->code, code->bytes.data, code->bytes.size);
     pthread_mutex_unlock(&lock);
 }
 
