@@ -288,11 +288,8 @@ static void split_loop(stage_split *stage, block *out, ir_ref loop)
         opjit_ir_block_add(f, out, loop);
         return;
     }
-    splitter *s = ARENA_NEW(&f->scratch, splitter);
-    if (s == NULL) {
-        f->failed = true;
-        return;
-    }
+    splitter here, *const s = &here; /* its lists, which are large, stay unset */
+    s->cut_count = s->variable_count = s->condition_count = 0;
     s->f = f;
     s->stage = stage;
     s->loop = loop;
