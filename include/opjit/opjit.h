@@ -202,7 +202,8 @@ typedef struct opjit_cache_stats {
  * same one.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats,
                                                              opjit_error *error);
-/* Drops every kernel that isn't pinned (cache.h) from the memory cache; kernels that callers hold stay valid.
+/* Drops every kernel that isn't pinned (cache.h) from the memory cache, and frees the spare workspace of calls; kernels
+ * that callers hold stay valid.
  * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error);
 
@@ -295,8 +296,8 @@ typedef struct opjit_call {
                                        comment of opjit_stage_fn (abi.h) says */
     uint32_t param_count;           /* opjit_kernel_info.param_count */
     uint32_t reserved;              /* 0 */
-    opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
-                                       the call where the kernel needs any, or on a device the stream's */
+    opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: the context's
+                                       spare one where the kernel needs any, or on a device the stream's */
     const opjit_executor *executor; /* NULL: everything on the caller's thread; NULL for kernels on a device */
     void *stream;                   /* for kernels on a device: what they are put into, NULL is its default stream; else
                                        NULL */
@@ -308,9 +309,13 @@ typedef struct opjit_call {
 
 /* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count, bytes,
  * alignment and overlap of the bindings are checked.  An output may be the same memory as an input where
- * opjit_buffer_info.alias_inputs says so; any other overlap with an output is refused.  Re-entrant.  Without executor,
- * workspace and device it allocates nothing and takes no lock.  Of a kernel with dynamic dimensions the bindings have
- * the bytes that opjit_kernel_sizes says for the sizes of this call; where these are 0, data may be NULL.
+ * opjit_buffer_info.alias_inputs says so; any other overlap with an output is refused.  Re-entrant.  Without executor
+ * and device it takes no lock, and allocates nothing but a workspace that the kernel needs and the call doesn't bring:
+ * a context keeps one that was used, of at most 1 GiB, for the next such call of any of its kernels, until
+ * opjit_cache_clear, or until the context and its kernels are gone.  A call that needs more, or comes while it is in
+ * use, allocates another.
+ * Of a kernel with dynamic dimensions the bindings have the bytes that opjit_kernel_sizes says for the sizes of this
+ * call; where these are 0, data may be NULL.
  * Errors: INVALID_ARGUMENT (op "call", a field of opjit_call, index), OUT_OF_MEMORY (workspace), CANCELLED or whatever
  * an executor or custom operator returned.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,

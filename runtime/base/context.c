@@ -70,6 +70,38 @@ static rt_core *core_create(const opjit_context_options *options)
     return core;
 }
 
+void opjit_rt_workspace_drop(rt_core *core)
+{
+    rt_spare *const spare = atomic_exchange(&core->spare, NULL);
+
+    opjit_rt_release(&core->allocator, spare, spare == NULL ? 0 : spare->bytes);
+}
+
+void *opjit_rt_workspace_take(rt_core *core, size_t *bytes)
+{
+    rt_spare *const spare = atomic_exchange(&core->spare, NULL);
+
+    if (spare != NULL && spare->bytes >= *bytes) {
+        *bytes = spare->bytes;
+        return spare;
+    }
+    opjit_rt_release(&core->allocator, spare, spare == NULL ? 0 : spare->bytes);
+    return opjit_rt_allocate_data(&core->allocator, *bytes, OPJIT_WORKSPACE_ALIGNMENT);
+}
+
+void opjit_rt_workspace_give(rt_core *core, void *memory, size_t bytes)
+{
+    rt_spare *const spare = memory, *none = NULL;
+
+    if (bytes < sizeof *spare || bytes > RT_SPARE_MOST) {
+        opjit_rt_release(&core->allocator, memory, bytes);
+        return;
+    }
+    spare->bytes = bytes;
+    if (!atomic_compare_exchange_strong(&core->spare, &none, spare))
+        opjit_rt_release(&core->allocator, memory, bytes);
+}
+
 rt_core *opjit_rt_core_retain(rt_core *core)
 {
     atomic_fetch_add_explicit(&core->references, 1, memory_order_relaxed);
@@ -86,6 +118,7 @@ void opjit_rt_core_release(rt_core *core)
         release_text(&allocator, core->codegen_path);
         release_text(&allocator, core->dump);
         release_text(&allocator, core->dump_dir);
+        opjit_rt_workspace_drop(core);
         opjit_rt_code_pages_free(&core->pages);
         opjit_rt_constants_free(&core->constants);
         opjit_rt_process_free(&core->process);

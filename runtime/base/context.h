@@ -55,6 +55,11 @@ typedef struct rt_jobs {
     bool closed; /* the context goes: no more jobs */
 } rt_jobs;
 
+/* Memory that no call uses; its own first bytes say how much it is. */
+typedef struct rt_spare {
+    size_t bytes;
+} rt_spare;
+
 typedef struct rt_disk rt_disk;
 typedef struct rt_core {
     rt_core_counter counters[RT_CORE_COUNTERS];
@@ -79,6 +84,7 @@ typedef struct rt_core {
     rt_jobs jobs;
     rt_mapped_files mapped;   /* that models have their weights in */
     rt_tier_counts tiers;
+    _Atomic(rt_spare *) spare; /* the workspace for the next call that brings none, or NULL; owned */
     const rt_devices *devices; /* the functions for `device` */
     rt_device *device;        /* NULL: none; owned */
     rt_target device_target;  /* the best target that the device runs */
@@ -90,6 +96,14 @@ void opjit_rt_core_release(rt_core *core);
  * opjit_rt_core_leave takes. */
 uint32_t opjit_rt_core_enter(rt_core *core);
 void opjit_rt_core_leave(rt_core *core, uint32_t counter);
+/* At least *bytes, which are not 0, of memory for a call, aligned for workspaces: the spare one where it is large
+ * enough, else new memory; *bytes is then how much it is.  NULL: out of memory.  Two calls never get the same. */
+void *opjit_rt_workspace_take(rt_core *core, size_t *bytes);
+/* Gives back what was taken, as the spare one where there is none and this is no larger than RT_SPARE_MOST. */
+enum { RT_SPARE_MOST = 1 << 30 };
+void opjit_rt_workspace_give(rt_core *core, void *memory, size_t bytes);
+/* Frees the spare one. */
+void opjit_rt_workspace_drop(rt_core *core);
 /* Whether anybody receives events; if not, callers skip making them. */
 static inline bool rt_wants_events(const rt_core *core) { return core->event != NULL || core->verbose; }
 /* Sends *event, whose texts may be NULL, with "opjit,<format...>" as its line; does nothing if nobody receives it. */

@@ -344,5 +344,6 @@ opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)
     if (context == NULL)
         return opjit_rt_refuse_null(error, "context");
     opjit_rt_cache_drop(context->cache, NULL, false);
+    opjit_rt_workspace_drop(context->core);
     return OPJIT_OK;
 }

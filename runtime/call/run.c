@@ -92,9 +92,9 @@ static void place_temps(rt_run *r)
 opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
                                    opjit_error *error)
 {
-    const opjit_allocator *a = &r->kernel->core->allocator;
     /* Our own: what it says of its workers is what their memory was sized by, whatever its run does to the host's. */
     const opjit_executor executor = call->executor == NULL ? (opjit_executor){ NULL, 1, NULL } : *call->executor;
+    size_t taken = 0; /* of the spare workspace, or of one made for this call */
     void *own = NULL;
     uint64_t needed;
     opjit_status status;
@@ -107,9 +107,10 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     if (!opjit_rt_workspace_needed(r->program, executor.workers, &needed))
         return opjit_rt_no_memory(error);
     if (needed != 0) {
+        taken = (size_t)needed;
         if (call->workspace.data != NULL)
             TRY(opjit_rt_check_workspace(r->kernel, r->slots, call, r->buffers, needed, error));
-        else if ((own = opjit_rt_allocate_data(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
+        else if ((own = opjit_rt_workspace_take(r->kernel->core, &taken)) == NULL)
             return opjit_rt_no_memory(error);
         r->shared = own != NULL ? own : call->workspace.data;
         r->scratch = r->shared + r->program->meta->shared_size;
@@ -121,6 +122,7 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     status = run_steps(r, variant, error);
     if (variant->steps > 1)
         opjit_rt_pool_count_call(&executor, -1u);
-    opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
+    if (own != NULL)
+        opjit_rt_workspace_give(r->kernel->core, own, taken);
     return status;
 }

@@ -457,6 +457,7 @@ START_TEST(workspace)
     ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK); /* allocated */
     ck_assert_uint_eq((uintptr_t)hook.shared % 64, 0);
     memset(out, 0xee, sizeof out);
+    ck_assert_int_eq(opjit_cache_clear(context, &error), OPJIT_OK);
     memory.fail_at = memory.calls + 1;
     EXPECT_REFUSED(OPJIT_OUT_OF_MEMORY, "out of memory");
     memory.fail_at = 0;
@@ -475,6 +476,37 @@ START_TEST(workspace)
     ck_assert_int_eq(memory.calls, before);
     ck_assert_ptr_eq(hook.shared, space);
     ck_assert_int_eq(hook.wrong_scratch, 0);
+}
+END_TEST
+
+/* The context keeps one for the next call that brings none, until it is told not to, or is gone. */
+START_TEST(spare_workspace)
+{
+    s.source.shared_size = 4000;
+    create(&interpreting);
+    const int live = memory.live;
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK);
+    ck_assert_int_eq(memory.live, live + 1);
+    const int before = memory.calls;
+    const void *const first = hook.shared;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK);
+    ck_assert_int_eq(memory.calls, before);
+    ck_assert_ptr_eq(hook.shared, first);
+    size_t few = 64, many = 5000, nested = 64;
+    void *const small = opjit_rt_workspace_take(context->core, &few); /* there is one of 4032 bytes */
+    ck_assert(small == first && few == 4032);
+    void *const other = opjit_rt_workspace_take(context->core, &nested); /* and no second one */
+    ck_assert(other != NULL && other != first && nested == 64);
+    opjit_rt_workspace_give(context->core, small, few);
+    opjit_rt_workspace_give(context->core, other, nested);
+    ck_assert_int_eq(memory.live, live + 1);
+    void *const large = opjit_rt_workspace_take(context->core, &many);
+    ck_assert(large != NULL && many == 5000 && memory.live == live + 1);
+    opjit_rt_workspace_give(context->core, large, many);
+    ck_assert_int_eq(opjit_cache_clear(context, &error), OPJIT_OK);
+    ck_assert_int_eq(memory.live, live);
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK);
 }
 END_TEST
 
@@ -813,6 +845,7 @@ static TCase *all_tests(void)
 #endif
     tcase_add_test(tc, more_buffers_than_the_stack_holds);
     tcase_add_test(tc, workspace);
+    tcase_add_test(tc, spare_workspace);
     tcase_add_loop_test(tc, executor_row, 0, sizeof executors / sizeof *executors);
     tcase_add_test(tc, failure_in_a_piece);
     tcase_add_test(tc, hooks_are_destroyed_once);
