@@ -320,6 +320,9 @@ static LLVMValueRef load(cg_func *f, ir_ref node)
     LLVMValueRef some = affine && masked ? gather_where(f, &a, step) : NULL;
     if (some)
         return some;
+    if (affine && step > 1 && step <= CG_MOST_STEP && masked && can_mask(f, &a))
+        return opjit_cg_load_picked_where(f, &a, (uint32_t)step, opjit_cg_lane0(f, &a),
+                                          opjit_cg_narrow(f, f->piece->mask));
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
     if (affine && step > 1 && step <= CG_MOST_STEP && !masked)

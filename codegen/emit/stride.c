@@ -17,19 +17,26 @@ LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef po
                                opjit_cg_element_alignment(f, a));
 }
 
+/* Lanes of the vectors that are loaded, and where each begins: the last one ends with the last lane. */
+static uint32_t part_starts(const cg_func *f, const cg_access *a, uint32_t step, uint32_t *starts)
+{
+    const uint32_t native = f->target->vector_bytes * 8 / a->bits,
+                   lanes = f->piece->lanes < native ? f->piece->lanes : native, last = (lanes - 1) * step + 1 - lanes;
+    for (uint32_t i = 0; i < step; i++)
+        starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
+    return lanes;
+}
+
 /* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most)
 {
-    const uint32_t native = f->target->vector_bytes * 8 / a->bits,
-                   lanes = f->piece->lanes < native ? f->piece->lanes : native;
-    const uint32_t last = (lanes - 1) * step + 1 - lanes; /* where a load ends with the last lane */
+    uint32_t starts[CG_MOST_STEP];
+    const uint32_t lanes = part_starts(f, a, step, starts);
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef all[CG_MAX_LANES];
     for (uint32_t at = 0; at < f->piece->lanes; at += lanes) {
         LLVMValueRef parts[CG_MOST_STEP];
-        uint32_t starts[CG_MOST_STEP];
         for (uint32_t i = 0; i < step; i++) {
-            starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
             const uint32_t begin = at * step + starts[i], end = (most - 1) * step + 1;
             LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, begin));
             parts[i] = most == f->piece->lanes ? opjit_cg_load_element(f, a, place, lanes, a->bits / 8)
@@ -40,6 +47,30 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step,
         all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
     }
     return opjit_cg_join(f, all, f->piece->lanes / lanes);
+}
+
+LLVMValueRef opjit_cg_load_picked_where(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first,
+                                        LLVMValueRef mask)
+{
+    uint32_t starts[CG_MOST_STEP], places[CG_MAX_LANES];
+    const uint32_t lanes = part_starts(f, a, step, starts), all_lanes = f->piece->lanes;
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1), vector = opjit_cg_int(f, a->bits, lanes);
+    LLVMValueRef all[CG_MAX_LANES], none = LLVMConstNull(opjit_cg_int(f, a->bits, all_lanes));
+    LLVMValueRef wide = LLVMBuildSExt(f->b, mask, opjit_cg_int(f, a->bits, all_lanes), "");
+    for (uint32_t at = 0; at < all_lanes; at += lanes) {
+        LLVMValueRef parts[CG_MOST_STEP];
+        for (uint32_t i = 0; i < step; i++) {
+            for (uint32_t j = 0; j < lanes; j++)
+                places[j] = (starts[i] + j) % step == 0 ? at + (starts[i] + j) / step : all_lanes;
+            LLVMValueRef place =
+                opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, at * step + starts[i]));
+            LLVMValueRef where = LLVMBuildICmp(f->b, LLVMIntSLT, opjit_cg_shuffle(f, wide, none, places, lanes),
+                                               LLVMConstNull(vector), "");
+            parts[i] = opjit_cg_load_where(f, place, where, LLVMConstNull(vector), opjit_cg_element_alignment(f, a));
+        }
+        all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
+    }
+    return opjit_cg_join(f, all, all_lanes / lanes);
 }
 
 /* Elements that alternate between a few rows, starting at a lane of the first row; NULL: not of that form. */

@@ -89,6 +89,66 @@ START_TEST(strides)
 }
 END_TEST
 
+/* --- past both ends ----------------------------------------------------------------------------------------------- */
+
+/* Every second to fifth element of a row of `size`, from `before` ahead of it on; those outside of it are zeros. */
+static void make_guarded(const char *type, uint32_t size, uint32_t step, uint32_t before, uint32_t vec, ir_func *f)
+{
+    char text[1000];
+    opjit_error error = { .status = OPJIT_OK };
+    const uint32_t count = (size + 2 * before) / step + 1;
+    const int length = snprintf(
+        text, sizeof text,
+        "kernel @guarded after schedule {\n    in %%0: %s[%u]\n    out %%1: %s[%u]\n    stage @0 for %%p in 0..1 {\n"
+        "        for %%j in 0..%u vec %u tail mask {\n            store %%1[%%j], select(and("
+        "le(0, iadd(imul(%%j, %u), -%u)), lt(iadd(imul(%%j, %u), -%u), %u)), load %%0[iadd(imul(%%j, %u), -%u)], %s 0)"
+        "\n        }\n    }\n}\n",
+        type, size, type, count, count, vec, step, before, step, before, size, step, before, type);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+}
+
+static const char *const guarded_types[] = { "u32", "u8", "i16", "i64", "i32" };
+
+START_TEST(guarded)
+{
+    test_random r;
+    test_random_init(&r, 3, 0, (uint64_t)_i);
+    for (uint32_t n = 0; n < 12; n++) {
+        const char *const type = guarded_types[n % 5], *const target = targets[test_random_below(&r, 4)];
+        const uint32_t step = 2 + (uint32_t)test_random_below(&r, 4), before = (uint32_t)test_random_below(&r, 4);
+        const uint32_t size = 1 + (uint32_t)test_random_below(&r, 150), vec = 4u << test_random_below(&r, 4);
+        char what[100];
+        ir_func f;
+        make_guarded(type, size, step, before, vec, &f);
+        snprintf(what, sizeof what, "%s[%u], step %u from -%u, vec %u, %s", type, size, step, before, vec, target);
+        harness_kernel k = harness_compile(&f, target, OPJIT_LEVEL_QUICK + n % 2);
+        for (uint32_t i = 0; i < 2 && runs(target); i++) {
+            const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
+/* Lanes that are evaluated in part come by masked loads and shuffles where there are such loads, and no gather. */
+START_TEST(guarded_by_vectors)
+{
+    ir_func f;
+    make_guarded("u32", 100, 2, 1, 8, &f);
+    codegen_result made = harness_emit(&f, "cpu:x86-64-v3", OPJIT_LEVEL_QUICK, CODEGEN_LLVM);
+    opjit_rt_bytes_zero_end(&made.bytes);
+    const char *const code = (const char *)made.bytes.data;
+    ck_assert_ptr_nonnull(strstr(code, "call <8 x i32> @llvm.masked.load"));
+    ck_assert_ptr_null(strstr(code, "masked.gather"));
+    ck_assert_ptr_null(strstr(code, " load i32"));
+    opjit_rt_bytes_free(&made.bytes);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* --- places out of a table ---------------------------------------------------------------------------------------- */
 
 /* Elements of the last row but one at places that are loaded, in one vector and what is left of another one. */
@@ -137,6 +197,8 @@ int main(void)
     TCase *tcase = tcase_create("strides");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, strides, 0, 24);
+    tcase_add_loop_test(tcase, guarded, 0, 12);
+    tcase_add_test(tcase, guarded_by_vectors);
     tcase_add_loop_test(tcase, tables, 0, 14);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
