@@ -34,7 +34,8 @@ static void note_written(planner *p, uint32_t tensor)
 }
 
 /* Tensors of a kernel for many sizes are described with the largest ones, and a loop that goes past the end of a
- * smaller one may stay inside of that: a load under a select is in bounds because of the select. */
+ * smaller one may stay inside of that: a load under a select is in bounds because of the select.  The kernel's own
+ * memory does have the room of the largest sizes: what is loaded past the end of less is read, and not chosen. */
 static void note_chosen(planner *p, ir_ref node, bool chosen, uint32_t depth)
 {
     const ir_node *n = ir_at(p->f->ir, node);
@@ -112,7 +113,8 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     } else if (n->op == IR_LOAD) {
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
-        info->outside = info->chosen || !has_address(p->f->ir, node);
+        const ir_role role = p->f->ir->tensors[opjit_ir_root(p->f->ir, n->ref)].role;
+        info->outside = (info->chosen && !ir_is_memory(role)) || !has_address(p->f->ir, node);
         info->guarded |= info->outside;
     }
 }

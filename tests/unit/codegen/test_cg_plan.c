@@ -30,6 +30,7 @@ static void plan(const char *path, const char *text, size_t size, rt_bytes *out)
     ck_assert_msg(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK, "%s: %s", path, error.message);
     ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
                   error.message);
+    f.first_dim = f.param_count > 1 ? 1 : 0; /* parameters are sizes */
     ck_assert_msg(opjit_ir_layout(&f, &error) == OPJIT_OK, "%s: %s", path, error.message);
     ck_assert(opjit_ir_numbers_init(&f, &numbers));
     const ir_func *variant = &f;
