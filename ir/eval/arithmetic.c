@@ -372,19 +372,11 @@ static bool float_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out
         *out = fma_f16(args[0], args[1], args[2]);
         return true;
     }
-    if (type == IR_F64) {
-        double x;
-        if (!f64_op(op, f64_of(args[0]), f64_of(args[1]), f64_of(args[2]), &x))
-            return false;
-        *out = bits_of_f64(x);
-        return true;
-    }
     float x;
-    const bool half = type == IR_F16;
-    if (half ? !f32_op(op, opjit_ir_f16_to_f32((uint16_t)args[0]), opjit_ir_f16_to_f32((uint16_t)args[1]), 0, &x)
-             : !f32_op(op, f32_of(args[0]), f32_of(args[1]), f32_of(args[2]), &x))
+    if (type != IR_F16 ||
+        !f32_op(op, opjit_ir_f16_to_f32((uint16_t)args[0]), opjit_ir_f16_to_f32((uint16_t)args[1]), 0, &x))
         return false;
-    *out = half ? opjit_ir_f32_to_f16(x) : bits_of_f32(x);
+    *out = opjit_ir_f32_to_f16(x);
     return true;
 }
 
@@ -455,8 +447,13 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
 bool opjit_ir_arithmetic(ir_op op, ir_type type, ir_type from, const uint64_t args[3], uint64_t *out)
 {
     float x;
+    double wide;
     if (from == IR_F32 && f32_op(op, f32_of(args[0]), f32_of(args[1]), f32_of(args[2]), &x)) {
-        *out = bits_of_f32(x); /* what is computed most often */
+        *out = bits_of_f32(x); /* what is computed most often; and functions of mathematics: */
+        return true;
+    }
+    if (from == IR_F64 && f64_op(op, f64_of(args[0]), f64_of(args[1]), f64_of(args[2]), &wide)) {
+        *out = bits_of_f64(wide);
         return true;
     }
     switch (op) {
