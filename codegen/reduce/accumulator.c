@@ -262,7 +262,9 @@ static cg_part fold_by_call(cg_func *f, const ir_node *acc, const cg_acc *a)
 /* Folds by halves: lane l takes lane l + half. */
 static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    const uint32_t lanes = cg_acc_lanes(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
+    const uint32_t places = cg_acc_is_arg(acc) ? 8 * rt_target_place_bytes(f->target) : 0;
+    const uint32_t bits = cg_acc_bits(a) > places ? cg_acc_bits(a) : places;
+    const uint32_t lanes = cg_acc_lanes(acc, a), part = part_of(f, bits, lanes), parts = lanes / part;
     cg_part e[IR_REDUCE_LANES];
     if (part > 1 && !f->peak && !cg_acc_is_arg(acc) && cg_acc_bits(a) >= 32 && opjit_rt_target_calls_math(f->target))
         return fold_by_call(f, acc, a);

@@ -99,6 +99,12 @@ static inline bool rt_target_has_16_vectors(const rt_target *t)
 {
     return t->arch == RT_ARCH_X86_64 && !rt_target_has(t, RT_X86_AVX512VL);
 }
+/* Bytes that the place of an extreme (argmin, argmax) counts as where lanes are chosen; 0: any lanes will do.  With
+ * AVX-512 vectors of places, which have 64 bits, may take two registers. */
+static inline uint32_t rt_target_place_bytes(const rt_target *t)
+{
+    return t->arch != RT_ARCH_X86_64 ? 0 : rt_target_has_avx512(t) ? 4 : 8;
+}
 /* Whether it has an instruction that adds the products of four bytes (IR_DOT4_US). */
 static inline bool rt_target_has_dot4(const rt_target *t)
 {

@@ -54,6 +54,7 @@ typedef struct work {
     uint32_t wide;    /* bytes of the largest element that it computes */
     uint32_t cost;    /* operations on elements */
     bool math;        /* mathematical functions are among them */
+    bool places;      /* it finds places of extremes */
     uint32_t worth;   /* operations that justify its loads of single lanes */
     bool single;      /* they take longer than what vectors save */
 } work;

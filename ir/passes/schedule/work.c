@@ -73,6 +73,7 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
         if (ir_at(f, n->ref)->imm <= 1 || (n->count > 1 && !opjit_ir_is_affine(f, ir_operand(f, statement, 1), var)))
             return false;
         const bool chooses = ir_at(f, n->ref)->kind == IR_KMIN || ir_at(f, n->ref)->kind == IR_KMAX;
+        out->places = out->places || n->count > 1;
         out->cost += n->count > 1 ? ARG_COST : chooses && ir_is_float(type) ? CHOICE_COST : 0;
     } else {
         return n->op == IR_LET && n->type != IR_INDEX;
@@ -95,6 +96,26 @@ static bool is_part_of_growth(const ir_func *f, ir_ref r)
     return r != first && ir_at(f, r)->op == IR_ELEM && !ir_is_float((ir_type)ir_at(f, r)->type);
 }
 
+/* Bytes of what code generation computes the value in: conversions and comparisons of f16 in f32, quotients of integers
+ * in the float that has all their digits. */
+static uint32_t computed_bytes(const ir_func *f, ir_ref r)
+{
+    enum { F32 = 4, F64 = 8 };
+    const ir_type type = (ir_type)ir_at(f, r)->type, from = (ir_type)ir_at(f, ir_operand(f, r, 0))->type;
+    const uint32_t size = opjit_ir_type_size(type);
+    const bool half = (from == IR_F16 && !ir_is_float(type)) || (type == IR_F16 && !ir_is_float(from));
+    switch (ir_at(f, r)->op) {
+    case IR_CAST: return half && size < F32 ? F32 : size;
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: return from == IR_F16 ? F32 : size;
+    case IR_DIV:
+    case IR_REM: return ir_is_float(type) || size == F64 ? size : size == F32 ? F64 : F32;
+    default: return size;
+    }
+}
+
 uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var)
 {
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
@@ -109,7 +130,7 @@ uint32_t opjit_ir_widest(ir_func *f, const ir_reach *seen, ir_ref var)
         for (uint32_t i = 0; i < n->count && !moves[k]; i++)
             moves[k] = moves[places[ir_operand(f, r, i)]];
         const bool value = n->type != IR_INDEX && n->op != IR_ELEM; /* sequences need no vectors of their own */
-        const uint32_t size = value ? opjit_ir_type_size((ir_type)n->type) : 0;
+        const uint32_t size = !value ? 0 : n->count > 0 ? computed_bytes(f, r) : opjit_ir_type_size((ir_type)n->type);
         most = moves[k] && size > most ? size : most;
     }
     f->failed = f->failed || moves == NULL;
@@ -142,7 +163,8 @@ bool opjit_ir_find_work(const scheduler *s, ir_ref loop, work *out)
         if (!steps_equally(s, r, loop, out))
             return false;
     }
-    out->wide = opjit_ir_widest(f, &seen, var);
+    const uint32_t widest = opjit_ir_widest(f, &seen, var), places = rt_target_place_bytes(s->target);
+    out->wide = out->places && places > widest ? places : widest;
     if (out->cost < SPELLED_OUT) {
         out->single = out->cost < out->worth;
         return !out->single;
