@@ -289,6 +289,8 @@ bool opjit_dx_narrow_limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool
 void opjit_dx_narrow_from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed);
 void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);
 bool opjit_dx_narrow_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to);
+bool opjit_dx_narrow_long(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to); /* narrow_long.c */
+dx_reg opjit_dx_narrow_unsigned(dx_func *f, dx_reg number, uint32_t bits); /* of 64 bits, to a float of `bits` */
 void opjit_dx_narrow_insert_mask(dx_func *f, LLVMValueRef v, dx_type t);
 void opjit_dx_narrow_shuffle_masks(dx_func *f, LLVMValueRef v, dx_type t, dx_type from, const int32_t *at);
 void opjit_dx_narrow_mask_cast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);

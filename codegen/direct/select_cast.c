@@ -121,6 +121,10 @@ static void scalar_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
         if (i.bits == 1)
             opjit_dx_refuse(f, "condition as a number");
     }
+    if (op == LLVMUIToFP && i.bits == 64 && !f->wide) {
+        opjit_dx_name(f, v, opjit_dx_narrow_unsigned(f, a, x.bits));
+        return;
+    }
     const dx_reg dst = opjit_dx_result(f, v);
     if (to_float) {
         const dx_reg zero = opjit_dx_new(f, DX_VEC);
@@ -179,7 +183,7 @@ static void vector_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
     const uint32_t bytes = dx_bytes(from) > dx_bytes(to) ? dx_width(from) : dx_width(to);
     opjit_dx_class(f, from);
     opjit_dx_class(f, to);
-    if (f->refused || opjit_dx_narrow_number(f, v, op, from, to))
+    if (f->refused || opjit_dx_narrow_number(f, v, op, from, to) || opjit_dx_narrow_long(f, v, op, from, to))
         return;
     if (form == DX_FORMS) {
         opjit_dx_refuse(f, "conversion of vectors");

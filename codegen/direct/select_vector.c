@@ -47,6 +47,29 @@ static void shift_bytes(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t, dx
     opjit_dx_vector(f, DX_F_PSUBB, width, opjit_dx_result(f, v), turned, sign);
 }
 
+/* By numbers of lanes: by 4, by 2 and by 1 where the number's bits say so, each in turn as the sign of its byte. */
+static dx_reg shift_bytes_by_lanes(dx_func *f, bool left, dx_type t, dx_reg a, dx_reg by)
+{
+    enum { BYTE = 0xff, UP = 5 };
+    const uint32_t width = dx_width(t);
+    dx_reg bits = opjit_dx_new(f, DX_VEC);
+    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, bits, 0, by);
+    o->code = LEFT;
+    o->imm = UP;
+    for (uint32_t step = 4; step > 0; step /= 2) {
+        const dx_reg words = opjit_dx_new(f, DX_VEC), next = opjit_dx_new(f, DX_VEC);
+        o = opjit_dx_vector(f, DX_F_SHIFTW, width, words, 0, a);
+        o->code = left ? LEFT : RIGHT;
+        o->imm = step;
+        const uint32_t kept = left ? (uint32_t)BYTE << step & BYTE : (uint32_t)BYTE >> step;
+        const dx_reg moved = opjit_dx_two(f, DX_F_PAND, width, words, opjit_dx_repeated(f, kept, 8, width));
+        opjit_dx_vector(f, DX_F_BLENDVB, width, next, a, moved)->mask = bits;
+        bits = step > 1 ? opjit_dx_two(f, DX_F_PADDB, width, bits, bits) : bits;
+        a = next;
+    }
+    return a;
+}
+
 static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
 {
     static const dx_form_name by_lanes[3][2] = { { DX_F_PSLLVD, DX_F_PSLLVQ },
@@ -59,7 +82,9 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     if (size == 0 && opjit_dx_constant(f, y, &by)) {
         shift_bytes(f, v, op, t, a, (uint32_t)by & 7);
     } else if (size == 0) {
-        opjit_dx_refuse(f, "shift of bytes");
+        if (f->wide || which == 2)
+            opjit_dx_refuse(f, "shift of bytes");
+        opjit_dx_name(f, v, shift_bytes_by_lanes(f, which == 0, t, a, opjit_dx_use(f, y)));
     } else if (opjit_dx_constant(f, y, &by)) {
         const dx_form_name forms[] = { DX_F_SHIFTW, DX_F_SHIFTD, which == 2 ? DX_F_SHIFTQA : DX_F_SHIFTQ };
         dx_op *o = opjit_dx_vector(f, forms[size - 1], dx_width(t), 0, 0, a);
@@ -90,9 +115,29 @@ dx_form_name opjit_dx_integer_form(LLVMOpcode op, uint32_t bits)
     }
 }
 
+/* Products of bytes, as words: of the lower ones, and of the upper ones at their place. */
+static void multiply_bytes(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    enum { UPPER = 0xff00, LOWER = 0x00ff };
+    const uint32_t width = dx_width(t);
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    const dx_reg upper = opjit_dx_repeated(f, UPPER, 16, width), down = opjit_dx_new(f, DX_VEC);
+    const dx_reg low = opjit_dx_two(f, DX_F_PMULLW, width, a, b);
+    const dx_reg kept = opjit_dx_two(f, DX_F_PAND, width, low, opjit_dx_repeated(f, LOWER, 16, width));
+    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, down, 0, a);
+    o->code = RIGHT;
+    o->imm = 8;
+    const dx_reg high = opjit_dx_two(f, DX_F_PMULLW, width, down, opjit_dx_two(f, DX_F_PAND, width, b, upper));
+    opjit_dx_vector(f, DX_F_POR, width, opjit_dx_result(f, v), kept, high);
+}
+
 static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
 {
     const dx_form_name form = opjit_dx_integer_form(op, t.bits);
+    if (op == LLVMMul && t.bits == 8) {
+        multiply_bytes(f, v, t);
+        return;
+    }
     if (form == DX_FORMS) {
         opjit_dx_refuse(f, "vector arithmetic");
         return;
@@ -139,6 +184,14 @@ static void unary(dx_func *f, LLVMValueRef v, dx_type t, dx_form_name first, int
     dx_value *value = opjit_dx_enter(f, v);
     value->how = DX_V_REG;
     value->reg = dst;
+}
+
+static void absolute(dx_func *f, LLVMValueRef v, dx_type t)
+{
+    const uint32_t width = dx_width(t);
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    const dx_reg digits = opjit_dx_repeated(f, UINT64_MAX >> (64 - t.bits + 1), t.bits, width);
+    opjit_dx_vector(f, DX_F_PAND, width, opjit_dx_result(f, v), a, digits);
 }
 
 /* Whether nothing but the instruction needs the operand: no other one, and no other round of a loop. */
@@ -319,6 +372,8 @@ void opjit_dx_math(dx_func *f, LLVMValueRef v, const char *name)
         opjit_dx_half(f, v, t);
     else if (begins(name, "arithmetic.fence."))
         fence(f, v);
+    else if (begins(name, "fabs."))
+        absolute(f, v, t);
     else if (begins(name, "sqrt."))
         unary(f, v, t, DX_F_SQRTPS, 0);
     else if (begins(name, "floor."))

@@ -58,14 +58,22 @@ static LLVMValueRef compare(cg_func *f, LLVMRealPredicate how, LLVMValueRef a, L
     return LLVMBuildFCmp(f->b, how, a, b, "");
 }
 
-/* The conditions of all lanes as one integer, all ones if all hold.  On GPUs each lane has a register, and there is no
- * vector. */
+/* The conditions of all lanes as one integer, all ones if all hold; of fewer than eight again and again.  On GPUs each
+ * lane has a register, and there is no vector. */
 static LLVMValueRef lanes_as_integer(cg_func *f, LLVMValueRef condition)
 {
+    enum { LEAST = 8 };
+    uint32_t lanes = opjit_cg_lanes(condition);
     if (f->cpu->grid)
         return opjit_cg_fold_lanes(f, true, condition);
-    LLVMTypeRef type = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(condition));
-    return LLVMBuildBitCast(f->b, condition, type, "");
+    if (lanes > 1 && lanes < LEAST) {
+        LLVMValueRef at[LEAST];
+        for (uint32_t i = 0; i < LEAST; i++)
+            at[i] = LLVMConstInt(f->type.i32, i % lanes, false);
+        condition = LLVMBuildShuffleVector(f->b, condition, condition, LLVMConstVector(at, LEAST), "");
+        lanes = LEAST;
+    }
+    return LLVMBuildBitCast(f->b, condition, LLVMIntTypeInContext(f->llvm, lanes), "");
 }
 
 /* --- fma of f64 --------------------------------------------------------------------------------------------------- */
@@ -145,9 +153,9 @@ static LLVMValueRef fma_f32_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sur
     LLVMValueRef size = opjit_cg_as_bits(f, keep(f, out, INT32_MAX)); /* 0 becomes the largest, 1 the smallest number */
     size = LLVMBuildAdd(f->b, size, number(f, size, INT32_MAX), "");
     LLVMValueRef small = LLVMBuildICmp(f->b, LLVMIntSLT, size, number(f, size, UINT32_C(0x80ffffff)), "");
-    LLVMTypeRef type = LLVMIntTypeInContext(f->llvm, 2 * lanes);
-    LLVMValueRef doubt = LLVMBuildZExt(f->b, lanes_as_integer(f, small), type, "");
-    *sure = LLVMBuildNot(f->b, LLVMBuildOr(f->b, lanes_as_integer(f, between), doubt, ""), "");
+    LLVMValueRef halves = lanes_as_integer(f, between);
+    LLVMValueRef doubt = LLVMBuildZExt(f->b, lanes_as_integer(f, small), LLVMTypeOf(halves), "");
+    *sure = LLVMBuildNot(f->b, LLVMBuildOr(f->b, halves, doubt, ""), "");
     return out;
 }
 

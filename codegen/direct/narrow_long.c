@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* narrow_long.c - conversions between floats and integers of 64 bits, which AVX2 has for single numbers alone. */
+#include "codegen/direct.h"
+
+enum { LANE = 16 /* bytes that AVX2's shuffles stay within */, RIGHT = 2, IN_LANE = 2 /* numbers of 64 bits */ };
+
+static dx_reg zero(dx_func *f)
+{
+    const dx_reg reg = opjit_dx_new(f, DX_VEC);
+    opjit_dx_op(f, DX_NUMBER)->dst = reg;
+    return reg;
+}
+
+static dx_reg shifted_right(dx_func *f, dx_reg x, uint32_t width, uint32_t by)
+{
+    const dx_reg dst = opjit_dx_new(f, DX_VEC);
+    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTQ, width, dst, 0, x);
+    o->code = RIGHT;
+    o->imm = by;
+    return dst;
+}
+
+static dx_reg blended(dx_func *f, dx_form_name form, uint32_t width, dx_reg mask, dx_reg yes, dx_reg no)
+{
+    const dx_reg dst = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, form, width, dst, no, yes)->mask = mask;
+    return dst;
+}
+
+/* --- integers to floats ------------------------------------------------------------------------------------------- */
+
+/* Both halves as last digits, of 2^84 and of 2^52; what these are too much by is taken away exactly, and the sum of
+ * both is rounded once.  A signed number's upper half is moved by 2^31. */
+static dx_reg long_to_f64(dx_func *f, dx_reg x, uint32_t width, bool is_signed)
+{
+    enum { EVEN = 0x55 /* lower halves */ };
+    const uint64_t sign = is_signed ? UINT64_C(0x80000000) : 0, two_84 = UINT64_C(0x453) << 52;
+    const uint64_t both = two_84 | UINT64_C(0x100000) | sign; /* 2^84 + 2^52, and 2^63 */
+    const dx_reg up = shifted_right(f, x, width, 32);
+    const dx_reg high = opjit_dx_two(f, DX_F_PXOR, width, up, opjit_dx_repeated(f, two_84 | sign, 64, width));
+    const dx_reg low = opjit_dx_new(f, DX_VEC), two_52 = opjit_dx_repeated(f, UINT64_C(0x433) << 52, 64, width);
+    opjit_dx_vector(f, DX_F_PBLENDD, width, low, two_52, x)->imm = EVEN;
+    const dx_reg rest = opjit_dx_two(f, DX_F_SUBPD, width, high, opjit_dx_repeated(f, both, 64, width));
+    return opjit_dx_two(f, DX_F_ADDPD, width, rest, low);
+}
+
+static dx_reg lane_as_f32(dx_func *f, dx_reg x, uint32_t lane)
+{
+    const dx_reg number = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_VEC);
+    if (lane == 0)
+        opjit_dx_vector(f, DX_F_FROMQ, LANE, number, 0, x);
+    else
+        opjit_dx_vector(f, DX_F_EXTRACTQ, LANE, number, 0, x)->imm = lane;
+    opjit_dx_vector(f, DX_F_SI64SS, LANE, dst, zero(f), number);
+    return dst;
+}
+
+static dx_reg signed_to_f32(dx_func *f, dx_reg x, uint32_t lanes)
+{
+    const dx_reg high = lanes > IN_LANE ? opjit_dx_high_half(f, x) : x;
+    dx_reg all = lane_as_f32(f, x, 0);
+    for (uint32_t i = 1; i < lanes; i++) {
+        const dx_reg one = lane_as_f32(f, i < IN_LANE ? x : high, i % IN_LANE), more = opjit_dx_new(f, DX_VEC);
+        opjit_dx_vector(f, DX_F_INSERTPS, LANE, more, all, one)->imm = i << 4;
+        all = more;
+    }
+    return all;
+}
+
+/* From 2^63 on half of the number, whose last bit says whether one was lost, and the result twice. */
+static dx_reg unsigned_to_f32(dx_func *f, dx_reg x, uint32_t lanes)
+{
+    enum { ODD = 0xdd };
+    const uint32_t width = lanes > IN_LANE ? 2 * LANE : LANE;
+    const dx_reg last = opjit_dx_two(f, DX_F_PAND, width, x, opjit_dx_repeated(f, 1, 64, width));
+    const dx_reg half = opjit_dx_two(f, DX_F_POR, width, shifted_right(f, x, width, 1), last);
+    const dx_reg number = signed_to_f32(f, blended(f, DX_F_BLENDVPD, width, x, half, x), lanes);
+    const dx_reg twice = opjit_dx_two(f, DX_F_ADDPS, LANE, number, number), signs = opjit_dx_new(f, DX_VEC);
+    const dx_reg high = lanes > IN_LANE ? opjit_dx_high_half(f, x) : x;
+    opjit_dx_vector(f, DX_F_SHUFPS, LANE, signs, x, high)->imm = ODD;
+    return blended(f, DX_F_BLENDVPS, LANE, signs, twice, number);
+}
+
+/* --- floats to integers ------------------------------------------------------------------------------------------- */
+
+static dx_reg lane_as_long(dx_func *f, dx_reg x, uint32_t bits, uint32_t lane)
+{
+    enum { UPPER = 0xe };
+    const dx_reg number = opjit_dx_new(f, DX_INT), moved = lane == 0 ? x : opjit_dx_new(f, DX_VEC);
+    if (lane > 0)
+        opjit_dx_vector(f, DX_F_LANES, LANE, moved, 0, x)->imm = bits == 64 ? UPPER : lane;
+    opjit_dx_vector(f, bits == 64 ? DX_F_SDSI64 : DX_F_SSSI64, LANE, number, 0, moved);
+    return number;
+}
+
+/* Two lanes, of which the first is lane `first`. */
+static dx_reg pair_as_long(dx_func *f, dx_reg x, uint32_t bits, uint32_t first)
+{
+    const dx_reg one = opjit_dx_new(f, DX_VEC), both = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, DX_F_MOVQ, LANE, one, 0, lane_as_long(f, x, bits, first));
+    opjit_dx_vector(f, DX_F_INSERTQ, LANE, both, one, lane_as_long(f, x, bits, first + 1))->imm = 1;
+    return both;
+}
+
+static dx_reg to_long(dx_func *f, dx_reg x, dx_type from)
+{
+    const dx_reg low = pair_as_long(f, x, from.bits, 0);
+    if (from.lanes == IN_LANE)
+        return low;
+    const dx_reg high = from.bits == 64 ? pair_as_long(f, opjit_dx_high_half(f, x), 64, 0)
+                                        : pair_as_long(f, x, from.bits, IN_LANE);
+    const dx_reg all = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, DX_F_VPUTHIGH128, 2 * LANE, all, low, high)->imm = 1;
+    return all;
+}
+
+/* --- the conversions ---------------------------------------------------------------------------------------------- */
+
+bool opjit_dx_narrow_long(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to)
+{
+    const bool to_float = op == LLVMSIToFP || op == LLVMUIToFP;
+    const dx_type whole = to_float ? from : to, number = to_float ? to : from;
+    if (f->wide || (!to_float && op != LLVMFPToSI) || whole.bits != 64 || number.bits < 32 ||
+        (whole.lanes != IN_LANE && whole.lanes != 2 * IN_LANE))
+        return false;
+    const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
+    opjit_dx_name(f, v,
+                  !to_float           ? to_long(f, x, from)
+                  : to.bits == 64     ? long_to_f64(f, x, dx_width(from), op == LLVMSIToFP)
+                  : op == LLVMSIToFP ? signed_to_f32(f, x, from.lanes)
+                                      : unsigned_to_f32(f, x, from.lanes));
+    return true;
+}
+
+/* One unsigned number, as the lower one of two. */
+dx_reg opjit_dx_narrow_unsigned(dx_func *f, dx_reg number, uint32_t bits)
+{
+    const dx_reg x = opjit_dx_new(f, DX_VEC);
+    opjit_dx_vector(f, DX_F_MOVQ, LANE, x, 0, number);
+    return bits == 64 ? long_to_f64(f, x, LANE, false) : unsigned_to_f32(f, x, 1);
+}
