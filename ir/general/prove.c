@@ -44,7 +44,8 @@ static uint32_t sizes_to_check(const ir_dim *dim, int64_t typical, int64_t out[s
 }
 
 /* Whether its sums have as many terms as the graph's own loops for these values.  Tiles that reach beyond a line have
- * surplus ones, whose number may be a form of odd sizes alone. */
+ * surplus ones, whose number may be a form of odd sizes alone.  Where those loops are others, as of small sizes, the
+ * instance is interpreted, if that is little work. */
 static opjit_status sums_as_loops(trial *t, const int64_t *values, const ir_counts *own, bool *out, opjit_error *error)
 {
     ir_func value, loops;
@@ -56,6 +57,9 @@ static opjit_status sums_as_loops(trial *t, const int64_t *values, const ir_coun
         return status;
     status = opjit_ir_count(&loops, t->arena, &counts, error);
     *out = status == OPJIT_OK && opjit_ir_counts_sum(t->samples, t->counts, values, own, &counts);
+    if (status == OPJIT_OK && !*out)
+        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, t->most_work,
+                                  IR_TRUST_NONE, out, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     return status;

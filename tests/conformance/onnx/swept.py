@@ -240,7 +240,7 @@ def times():
     for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
         weights = {"w": floats(1, gates * 8, 6), "r": floats(1, gates * 8, 8), "b": floats(1, gates * 16)}
         both = {"w": floats(2, gates * 8, 6), "r": floats(2, gates * 8, 8), "b": floats(2, gates * 16)}
-        one(op, "f t 3 6", weights, hidden_size=8, name=op + " times", refused=None if WIDE or op == "LSTM" else KINDS)
+        one(op, "f t 3 6", weights, hidden_size=8, name=op + " times")
         one(op, "f 5 b 6", weights, hidden_size=8, name=op + " batch")
         one(op, "f t b 6", weights, hidden_size=8, name=op)
         one(op, "f t b 6", both, hidden_size=8, direction="bidirectional", name=op + " both ways")
