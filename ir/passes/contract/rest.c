@@ -15,14 +15,14 @@
 #include "ir/passes/contract/contract.h"
 
 enum {
-    GROUP = 8,      /* k, which may be one less step each; fewer where these are not whole */
+    GROUP = 8,      /* k, which may be one less step each; fewer where these are not whole, one of samples' sizes */
     SEEN = 32,      /* likewise where rows are looked through behind: lanes of accumulators */
     LEAST_PART = 8, /* one of so many steps is to be left out */
 };
 
 static int64_t group_of(const contraction *c)
 {
-    int64_t size = c->not_zero != 0 ? SEEN : GROUP;
+    int64_t size = c->not_zero != 0 ? SEEN : c->r->general ? 1 : GROUP;
     while (c->length % size != 0)
         size /= 2;
     return size;

@@ -186,8 +186,9 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     }
     const ir_ref m = contract_loop(c, list, m_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
-    opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
-    const ir_ref last = contract_plus(c, contract_plus(c, rows->first, i), opjit_ir_index(f, rows->tile - 1));
+    const ir_ref all_i = contract_plus(c, rows->first, i);
+    opjit_ir_contract_pack_rows(c, &of_m, all_i, i);
+    const ir_ref last = row_of(c, contract_plus(c, all_i, opjit_ir_index(f, rows->tile - 1)));
     if (c->rest != 0)
         c->here_k = opjit_ir_contract_rest_k(c, &of_m, i);
     const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
