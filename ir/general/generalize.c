@@ -443,6 +443,7 @@ static opjit_status generalize(generalizer *g, const ir_func *base, ir_general *
         return opjit_rt_no_memory(g->error);
     TRY(compare(g));
     TRY(find_all_forms(g));
+    TRY(opjit_ir_numbers_list(g));
     TRY(copy(g, &out->shaped, false));
     return copy(g, &out->f, true);
 }

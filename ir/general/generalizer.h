@@ -65,6 +65,8 @@ void opjit_ir_numbers_fit(generalizer *g);
 number *opjit_ir_number_find(generalizer *g, const int64_t *series);
 /* The form of the series: a constant, or a number that was entered.  UNSUPPORTED: not known. */
 opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_t *series, ir_size_form *out);
+/* Lists what has quotients and remainders in g->out. */
+opjit_status opjit_ir_numbers_list(generalizer *g);
 /* Writes all of them as expressions of g->f, before any other node, so that all may read them. */
 void opjit_ir_numbers_build(generalizer *g);
 opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, const int64_t *series);

@@ -327,6 +327,25 @@ opjit_status opjit_ir_number_form(generalizer *g, const char *what, const int64_
     return out->form.divisor == 0 ? opjit_ir_refuse_number(g, what, series) : OPJIT_OK;
 }
 
+opjit_status opjit_ir_numbers_list(generalizer *g)
+{
+    ir_general *out = g->out;
+
+    out->divided = ARENA_ARRAY(&out->arena, ir_size_form, g->count + 1u);
+    if (out->divided == NULL)
+        return opjit_rt_no_memory(g->error);
+    for (uint32_t i = 0; i < g->count; i++) {
+        ir_size_form by = g->numbers[i].by;
+        by.rest = by.rest > 1 ? by.rest : by.form.divisor;
+        by.form.divisor = by.form.times = 1;
+        if (by.form.factors[1] == 0) /* a factor of the quotient */
+            memset(by.form.powers[1], 0, sizeof by.form.powers[1]);
+        if (by.rest > 1)
+            out->divided[out->divided_count++] = by;
+    }
+    return OPJIT_OK;
+}
+
 /* Before any other node, so that all may read them. */
 void opjit_ir_numbers_build(generalizer *g)
 {

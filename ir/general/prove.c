@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    SMALL = 18,   /* sizes of which each is proven, from the least one on */
-    CHECKED = 64, /* of a dimension */
+    SMALL = 18,     /* sizes of which each is proven, from the least one on */
+    CHECKED = 64,   /* of a dimension, */
+    MULTIPLES = 64, /* and of those that are multiples, or one less */
     WITNESSES = 24,
     MOST_WORK = 400000, /* that is interpreted for each */
     EVENS = 2,          /* even sizes that are interpreted, */
@@ -126,6 +127,48 @@ static opjit_status prove(trial *t, opjit_error *error)
                 TRY(opjit_ir_trial_prove_at(t, values, error));
             memcpy(last, values, sizeof last);
         }
+    return OPJIT_OK;
+}
+
+/* The least size from which on the dimension, beside typical ones, makes the number a multiple of what divides it
+ * (before = 0), or 1 less (1); below its range: there is none. */
+static int64_t find_multiple_of(const finder *x, const ir_size_form *number, uint32_t d, int64_t before)
+{
+    int64_t values[OPJIT_MAX_DIMS] = { 0 }, value;
+
+    memcpy(values, x->typical, x->dim_count * sizeof *values);
+    for (int64_t n = x->dims[d].lo; n <= x->dims[d].hi && n <= x->dims[d].lo + number->rest; n++) {
+        values[d] = n;
+        if (opjit_ir_form_value(&number->form, x->dim_count, values, &value) && (value + before) % number->rest == 0)
+            return n;
+    }
+    return x->dims[d].lo - 1;
+}
+
+/* Samples are no multiples of what blocks have, and small sizes not of all of them: so sizes are proven at which a
+ * number is a multiple of what divides it, and those before. */
+static opjit_status prove_multiples(trial *t, opjit_error *error)
+{
+    const finder *x = t->x;
+
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        int64_t values[OPJIT_MAX_DIMS] = { 0 }, proven[MULTIPLES];
+        uint32_t count = 0;
+        memcpy(values, x->typical, x->dim_count * sizeof *values);
+        for (uint32_t i = 0; i < 2 * t->general->divided_count && count < MULTIPLES; i++) {
+            const ir_size_form *number = &t->general->divided[i / 2];
+            uint32_t k = 0;
+            if (number->form.powers[0][d] == 0 && number->form.powers[1][d] == 0)
+                continue;
+            values[d] = find_multiple_of(x, number, d, i % 2);
+            while (k < count && proven[k] != values[d])
+                k++;
+            if (k < count || values[d] < x->dims[d].lo)
+                continue;
+            TRY(opjit_ir_trial_prove_at(t, values, error));
+            proven[count++] = values[d];
+        }
+    }
     return OPJIT_OK;
 }
 
@@ -334,6 +377,7 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
     t->most_work = MOST_WORK;
     t->is_proven = false;
     TRY(prove(t, error));
+    TRY(prove_multiples(t, error));
     t->is_proven = true;
     TRY(ask_all(t, error));
     for (uint32_t d = 0; d < t->x->dim_count; d++)

@@ -480,6 +480,48 @@ static void padded(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", opjit_graph_pad(g, opjit_graph_gelu(g, INPUT("x", n, n)), 2, start, end, 0.5f));
 }
 
+static void prefill_of_8(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor scores = opjit_graph_matrix_multiply(g, INPUT("q", 2, n, 8), INPUT("k", 2, n, 8), 0, 1);
+    const opjit_tensor shares = opjit_graph_softmax(g, opjit_graph_fill_band(g, scores, -INFINITY, 1, INT32_MAX), 2);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, shares, INPUT("v", 2, n, 8), 0, 0));
+}
+static void rows_of_three(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor w = opjit_graph_constant(g, F32, 2, (const uint32_t[]){ 8, 8 }, weights, 256, 0);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", 3 * n, 8), w, 0, 0));
+}
+
+/* Blocks and tiles of other levels, which are interpreted here: sizes that are multiples of theirs, none of which is
+ * among the least of the range, and rows of which tiles of 6 have surplus ones where n is odd. */
+START_TEST(multiples_at_each_level)
+{
+    static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+    static const subject of[] = { { "attention", prefill_of_8, 1, 300, 270 }, { "rows", rows_of_three, 1, 300, 70 } };
+    static const uint64_t lo[] = { 257, 1 }, tried[] = { 1, 2, 4, 20, 60, 264, 272, 288 };
+
+    for (uint32_t i = 0; i < 2 * sizeof targets / sizeof *targets; i++) {
+        const subject *s = &of[i % 2];
+        const opjit_dim dim = { "n", lo[i % 2], s->hi, s->typical };
+        opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+        description d = { .s = s };
+        opjit_kernel *kernel;
+        options.target = targets[i / 2];
+        options.flags = OPJIT_COMPILE_INTERPRET;
+        ck_assert_msg(opjit_compile_dynamic(context, &dim, 1, describe, &d, &options, &kernel, &error) == OPJIT_OK,
+                      "%s, %s: %s", s->name, options.target, error.message);
+        opjit_graph_destroy(d.graph);
+        const opjit_kernel *const list[] = { kernel };
+        for (uint32_t k = 0; k < sizeof tried / sizeof *tried; k++)
+            if (tried[k] >= dim.lo)
+                check_size(s, list, 1, (const uint64_t[]){ tried[k], 0 });
+        opjit_kernel_release(kernel);
+    }
+}
+END_TEST
+
 /* Above the samples these are defined otherwise: a mask begins to hide something, a sum has another order.  One kernel
  * for all of these sizes has the right bits, or there is none. */
 START_TEST(sizes_with_another_definition)
@@ -715,6 +757,7 @@ int main(void)
     tcase_add_test(tcase, images_with_ranges);
     tcase_add_loop_test(tcase, decoder_loop, 0, sizeof decoders / sizeof *decoders);
     tcase_add_test(tcase, too_many_ranges);
+    tcase_add_test(tcase, multiples_at_each_level);
     tcase_add_test(tcase, sizes_with_another_definition);
     tcase_add_test(tcase, dimensions_with_the_same_bounds);
     tcase_add_test(tcase, stages_without_iterations);
