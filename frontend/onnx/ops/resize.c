@@ -138,7 +138,8 @@ static bool repeats(const resize_table *t)
     return true;
 }
 
-/* A product with the matrix of all weights, {out, in}, for many taps. */
+/* A product with the matrix of all weights, {out, in}, for many taps: of one matrix x where the resized dimension is
+ * the last one, else of each of x's matrices. */
 static opjit_tensor by_product(onnx_import *m, const resize_table *t, opjit_tensor x)
 {
     opjit_tensor_type type;
@@ -151,10 +152,15 @@ static opjit_tensor by_product(onnx_import *m, const resize_table *t, opjit_tens
         for (uint64_t i = 0; i < t->out; i++)
             matrix[i * t->in + t->at[k * t->out + i]] += t->weights[k * t->out + i];
     onnx_value v = { .type = ONNX_FLOAT, .rank = 3, .dims = { 1, t->out, t->in }, .data = matrix };
+    const opjit_tensor all = opjit_onnx_tensor(m, &v);
     (void)opjit_graph_get_type(m->graph, x, &type);
     const uint32_t sizes[3] = { type.sizes[0], (uint32_t)t->out, (uint32_t)t->in };
-    const opjit_tensor a = opjit_graph_broadcast(m->graph, opjit_onnx_tensor(m, &v), 3, sizes);
-    return opjit_graph_matrix_multiply(m->graph, a, x, 0, 0);
+    if (type.sizes[2] == 1) {
+        const uint32_t rows[3] = { 1, sizes[0], sizes[2] }, result[3] = { sizes[0], sizes[1], 1 };
+        x = opjit_graph_matrix_multiply(m->graph, opjit_graph_reshape(m->graph, x, 3, rows), all, 0, 1);
+        return opjit_graph_reshape(m->graph, x, 3, result);
+    }
+    return opjit_graph_matrix_multiply(m->graph, opjit_graph_broadcast(m->graph, all, 3, sizes), x, 0, 0);
 }
 
 /* x of three dimensions, of which the middle one is resized; FLOAT32 unless each result takes one element. */
