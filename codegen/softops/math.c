@@ -119,6 +119,21 @@ static LLVMValueRef put_step(cg_func *f, const cg_math *record, const sequence *
     }
 }
 
+/* Chains of steps, one for each part of each copy, that are side by side; others follow.  Those of two operands are so
+ * long that processors would see no others beside them. */
+static uint32_t chains_together(const cg_func *f, const cg_math *m, uint32_t chains)
+{
+    const bool few = rt_target_has_16_vectors(f->target) && opjit_ir_op_infos[m->op].operands[1] == '\0';
+    return few && chains > CG_MATH_CHAINS ? CG_MATH_CHAINS : chains;
+}
+
+static void put_chains(cg_func *f, const cg_math *m, const sequence *s, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < s->m.count; i++)
+        for (uint32_t c = from; c < to && s->uses[i] > 0; c++)
+            s->values[c][i] = put_step(f, m, s, &s->m.steps[i], c);
+}
+
 void opjit_cg_math_body(cg_func *f, const cg_math *m)
 {
     sequence s;
@@ -127,9 +142,9 @@ void opjit_cg_math_body(cg_func *f, const cg_math *m)
         return;
     }
     f->piece->lanes = s.lanes;
-    for (uint32_t i = 0; i < s.m.count; i++)
-        for (uint32_t c = 0; c < m->copies * s.parts && s.uses[i] > 0; c++)
-            s.values[c][i] = put_step(f, m, &s, &s.m.steps[i], c);
+    const uint32_t chains = m->copies * s.parts, together = chains_together(f, m, chains);
+    for (uint32_t c = 0; c < chains; c += together)
+        put_chains(f, m, &s, c, c + together);
     LLVMValueRef out[CG_MATH_COPIES];
     for (uint32_t c = 0; c < m->copies; c++) {
         LLVMValueRef parts[MOST_PARTS];
@@ -213,11 +228,13 @@ LLVMValueRef opjit_cg_math(cg_func *f, ir_ref node)
 
 uint32_t opjit_cg_math_copies(const cg_func *f, const ir_node *n)
 {
-    enum { BYTES_OF_32 = 64 /* AVX-512 has as many registers, AVX2 16 */ };
     if ((opjit_ir_op_infos[n->op].flags & IR_FLAG_M) == 0)
         return 0;
-    return n->op == IR_EXP && n->type == IR_F32 && f->target->vector_bytes == BYTES_OF_32 ? CG_CALL_MORE_COPIES
-                                                                                          : CG_CALL_COPIES;
+    const bool few = rt_target_has_16_vectors(f->target);
+    const bool is_short = few ? n->op == IR_EXP || (n->type != IR_F64 && (n->op == IR_LOG || n->op == IR_TANH ||
+                                                                          n->op == IR_ERF))
+                              : n->op == IR_EXP && n->type == IR_F32;
+    return is_short ? CG_CALL_MORE_COPIES : CG_CALL_COPIES;
 }
 
 void opjit_cg_math_together(cg_func *f, ir_ref node, cg_math_values *operands, uint32_t copies, LLVMValueRef *out)

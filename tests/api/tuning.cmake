@@ -16,7 +16,7 @@ foreach(row IN LISTS rows)
     string(REGEX MATCH "TUNING\\(([A-Z_0-9]+), [^\"]*\"([^\"]+)\", \"([^\"]+)\", \"([^\"]+)\"" fields "${row}")
     if(fields STREQUAL "")
         message(SEND_ERROR "tuning.def: an empty field in ${row}")
-    elseif(NOT EXISTS ${ROOT}/tests/bench/${CMAKE_MATCH_3}.c)
+    elseif(NOT EXISTS ${ROOT}/tests/bench/${CMAKE_MATCH_3}.c AND NOT EXISTS ${ROOT}/tests/bench/${CMAKE_MATCH_3}.py)
         message(SEND_ERROR
                 "tuning.def: ${CMAKE_MATCH_1} was chosen with ${CMAKE_MATCH_3}, which tests/bench does not have")
     endif()
