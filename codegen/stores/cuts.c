@@ -117,7 +117,8 @@ void opjit_cg_plan_cuts(const cg_func *f, cg_plan *plan, int64_t min, int64_t ma
     const cg_facts *is = &plan->is;
     const uint32_t lanes = is->lanes, copies = plan->copies;
     const uint32_t limit = lanes == 1 && copies <= CG_SCALAR_COPIES ? CG_SCALAR_COPIES : CG_MOST_COPIES;
-    const uint32_t times = copies > CG_MANY_COPIES ? copies : 4 * copies;
+    /* All at once is one copy after the other, and calls are of copies side by side. */
+    const uint32_t times = copies > CG_MANY_COPIES || is->calls > 1 ? copies : 4 * copies;
     const int64_t at_once = (int64_t)lanes * (times < limit ? times : limit);
     const bool straight = !is->nested && !is->in_block, few = min == max && straight;
     const uint32_t streams = opjit_cg_stream_copies(f, plan, max, aligned);
