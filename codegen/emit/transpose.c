@@ -83,16 +83,24 @@ typedef struct transposed {
     uint32_t count;
 } transposed;
 
-/* Whether all rows of the block may be loaded before one of them is stored. */
+/* Whether all rows of the block may be loaded before one of them is stored: scratch that the block doesn't store is
+ * memory of its own, and an input shares none but outputs'. */
 static bool keeps_value(const cg_func *f, ir_ref body, ir_ref load)
 {
     const uint32_t read = opjit_ir_root(f->ir, ir_at(f->ir, load)->ref);
+    const uint8_t role = f->ir->tensors[read].role;
+    bool stores_output = false;
     if (!f->info[load].fresh)
         return true;
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_STORE && opjit_ir_root(f->ir, ir_at(f->ir, s)->ref) == read)
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        if (ir_at(f->ir, s)->op != IR_STORE)
+            continue;
+        const uint32_t stored = opjit_ir_root(f->ir, ir_at(f->ir, s)->ref);
+        if (stored == read)
             return false;
-    return f->ir->tensors[read].role == IR_SCRATCH; /* memory of its own */
+        stores_output = stores_output || f->ir->tensors[stored].role == IR_OUT;
+    }
+    return role == IR_SCRATCH || (role == IR_IN && !stores_output);
 }
 
 static void find_loads(const cg_func *f, ir_ref node, transposed *t)
