@@ -44,41 +44,20 @@ static dx_reg long_to_f64(dx_func *f, dx_reg x, uint32_t width, bool is_signed)
     return opjit_dx_two(f, DX_F_ADDPD, width, rest, low);
 }
 
-static dx_reg lane_as_f32(dx_func *f, dx_reg x, uint32_t lane)
+/* From 2^53 on with an odd last digit, of 2^11, where digits behind it are not 0: so float64 is exact, and what is
+ * rounded once more goes to the number's own side. */
+static dx_reg long_to_f32(dx_func *f, dx_reg x, uint32_t width, bool is_signed)
 {
-    const dx_reg number = opjit_dx_new(f, DX_INT), dst = opjit_dx_new(f, DX_VEC);
-    if (lane == 0)
-        opjit_dx_vector(f, DX_F_FROMQ, LANE, number, 0, x);
-    else
-        opjit_dx_vector(f, DX_F_EXTRACTQ, LANE, number, 0, x)->imm = lane;
-    opjit_dx_vector(f, DX_F_SI64SS, LANE, dst, zero(f), number);
-    return dst;
-}
-
-static dx_reg signed_to_f32(dx_func *f, dx_reg x, uint32_t lanes)
-{
-    const dx_reg high = lanes > IN_LANE ? opjit_dx_high_half(f, x) : x;
-    dx_reg all = lane_as_f32(f, x, 0);
-    for (uint32_t i = 1; i < lanes; i++) {
-        const dx_reg one = lane_as_f32(f, i < IN_LANE ? x : high, i % IN_LANE), more = opjit_dx_new(f, DX_VEC);
-        opjit_dx_vector(f, DX_F_INSERTPS, LANE, more, all, one)->imm = i << 4;
-        all = more;
-    }
-    return all;
-}
-
-/* From 2^63 on half of the number, whose last bit says whether one was lost, and the result twice. */
-static dx_reg unsigned_to_f32(dx_func *f, dx_reg x, uint32_t lanes)
-{
-    enum { ODD = 0xdd };
-    const uint32_t width = lanes > IN_LANE ? 2 * LANE : LANE;
-    const dx_reg last = opjit_dx_two(f, DX_F_PAND, width, x, opjit_dx_repeated(f, 1, 64, width));
-    const dx_reg half = opjit_dx_two(f, DX_F_POR, width, shifted_right(f, x, width, 1), last);
-    const dx_reg number = signed_to_f32(f, blended(f, DX_F_BLENDVPD, width, x, half, x), lanes);
-    const dx_reg twice = opjit_dx_two(f, DX_F_ADDPS, LANE, number, number), signs = opjit_dx_new(f, DX_VEC);
-    const dx_reg high = lanes > IN_LANE ? opjit_dx_high_half(f, x) : x;
-    opjit_dx_vector(f, DX_F_SHUFPS, LANE, signs, x, high)->imm = ODD;
-    return blended(f, DX_F_BLENDVPS, LANE, signs, twice, number);
+    enum { DIGITS = 53, BEHIND = 0x7ff };
+    const dx_reg behind = opjit_dx_repeated(f, BEHIND, 64, width);
+    const dx_reg carry = opjit_dx_two(f, DX_F_PADDQ, width, opjit_dx_two(f, DX_F_PAND, width, x, behind), behind);
+    const dx_reg all = opjit_dx_two(f, DX_F_POR, width, x, carry);
+    const dx_reg odd = opjit_dx_two(f, DX_F_PAND, width, all, opjit_dx_repeated(f, ~(uint64_t)BEHIND, 64, width));
+    const dx_reg moved =
+        is_signed ? opjit_dx_two(f, DX_F_PADDQ, width, x, opjit_dx_repeated(f, UINT64_C(1) << 52, 64, width)) : x;
+    const dx_reg is_short = opjit_dx_two(f, DX_F_PCMPEQQ, width, shifted_right(f, moved, width, DIGITS), zero(f));
+    const dx_reg exact = long_to_f64(f, blended(f, DX_F_BLENDVPD, width, is_short, x, odd), width, is_signed);
+    return opjit_dx_two(f, DX_F_F64F32, width, 0, exact);
 }
 
 /* --- floats to integers ------------------------------------------------------------------------------------------- */
@@ -125,10 +104,9 @@ bool opjit_dx_narrow_long(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type fro
         return false;
     const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
     opjit_dx_name(f, v,
-                  !to_float           ? to_long(f, x, from)
-                  : to.bits == 64     ? long_to_f64(f, x, dx_width(from), op == LLVMSIToFP)
-                  : op == LLVMSIToFP ? signed_to_f32(f, x, from.lanes)
-                                      : unsigned_to_f32(f, x, from.lanes));
+                  !to_float       ? to_long(f, x, from)
+                  : to.bits == 64 ? long_to_f64(f, x, dx_width(from), op == LLVMSIToFP)
+                                  : long_to_f32(f, x, dx_width(from), op == LLVMSIToFP));
     return true;
 }
 
@@ -137,5 +115,5 @@ dx_reg opjit_dx_narrow_unsigned(dx_func *f, dx_reg number, uint32_t bits)
 {
     const dx_reg x = opjit_dx_new(f, DX_VEC);
     opjit_dx_vector(f, DX_F_MOVQ, LANE, x, 0, number);
-    return bits == 64 ? long_to_f64(f, x, LANE, false) : unsigned_to_f32(f, x, 1);
+    return bits == 64 ? long_to_f64(f, x, LANE, false) : long_to_f32(f, x, LANE, false);
 }

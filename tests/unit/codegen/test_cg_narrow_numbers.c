@@ -73,6 +73,25 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* Numbers that are half between two floats, or little above, of both signs. */
+START_TEST(halves_between)
+{
+    static const char *const types[][2] = { { "<4 x i64>", "<4 x float>" }, { "<2 x i64>", "<2 x float>" },
+                                            { "i64", "float" } };
+    static const uint64_t digits[] = { UINT64_C(0xc00000c000000001), UINT64_C(0x800000c000000800),
+                                       UINT64_C(0x0060000060000001), UINT64_C(0x8020000020000400) };
+    for (int k = 0; k < 24; k++) {
+        const char *const t = types[k / 8][0], *const to = types[k / 8][1];
+        const uint64_t of = digits[k / 2 % 4];
+        begin(t, t);
+        add(k / 8 == 2 ? "  %%z = and %s %%x, %lld\n" : "  %%z = and %s %%x, splat (i64 %lld)\n", t, (long long)of);
+        add("  %%r = %s %s %%z to %s\n", k % 2 ? "sitofp" : "uitofp", t, to);
+        end(to, "%r", "");
+        compare();
+    }
+}
+END_TEST
+
 /* Each byte by a number of its own. */
 START_TEST(byte_shifts)
 {
@@ -268,6 +287,7 @@ int main(void)
     Suite *suite = suite_create("cg.narrow_numbers");
     TCase *tcase = tcase_create("functions");
     tcase_add_test(tcase, numbers);
+    tcase_add_test(tcase, halves_between);
     tcase_add_test(tcase, byte_shifts);
     tcase_add_test(tcase, quotients);
     tcase_add_loop_test(tcase, vector_quotients, 0, sizeof divided / sizeof *divided);
