@@ -90,6 +90,7 @@ void opjit_cp_put_function(const ir_func *f, rt_bytes *out)
         ir_tensor t = f->tensors[i];
         t.name = NULL;
         t.data = NULL;
+        t.size_forms = NULL;
         opjit_rt_bytes_append(out, &t, sizeof t);
     }
     opjit_rt_bytes_align(out, ALIGNMENT);
@@ -297,6 +298,7 @@ static void take_arrays(cp_reader *r, ir_func *f)
     for (uint32_t i = 0; i < f->tensor_count; i++) {
         f->tensors[i].name = i == 0 ? NULL : opjit_cp_text(r);
         f->tensors[i].data = NULL;
+        f->tensors[i].size_forms = NULL;
     }
     for (uint32_t i = 0; i < f->param_count; i++)
         f->params[i].name = i == 0 ? NULL : opjit_cp_text(r);
