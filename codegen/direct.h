@@ -239,6 +239,10 @@ dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst
 /* The same to a new register; with AVX2, the upper half of 32 bytes. */
 dx_reg opjit_dx_two(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg a, dx_reg b);
 dx_reg opjit_dx_high_half(dx_func *f, dx_reg x);
+dx_reg opjit_dx_zero(dx_func *f); /* a vector of 0 */
+/* x by a shift of a number of bits; `how`: the extension of its code. */
+enum { DX_RIGHT = 2, DX_ARITHMETIC = 4, DX_LEFT = 6 };
+dx_reg opjit_dx_shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by);
 static inline uint32_t dx_width(dx_type t)
 {
     const uint32_t bytes = dx_bytes(t);
@@ -277,6 +281,8 @@ dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes);
 uint32_t opjit_dx_mask_bits(const dx_func *f, uint32_t lanes); /* of a lane where nothing says how wide it is */
 dx_reg opjit_dx_mask_new(dx_func *f, uint32_t bits);
 dx_reg opjit_dx_mask_as(dx_func *f, LLVMValueRef v, uint32_t bits); /* a vector of i1, or an i1, in such lanes */
+/* dst = yes where the mask, of lanes of `bits`, has the lane, else no. */
+void opjit_dx_narrow_blend(dx_func *f, dx_reg dst, uint32_t bits, uint32_t width, dx_reg mask, dx_reg yes, dx_reg no);
 void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t); /* vectors of integers */
 void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint32_t how);
 void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t, bool whole); /* by one condition, not a mask */

@@ -34,3 +34,19 @@ dx_reg opjit_dx_high_half(dx_func *f, dx_reg x)
     opjit_dx_vector(f, DX_F_VHIGH128, 32, high, 0, x)->imm = 1;
     return high;
 }
+
+dx_reg opjit_dx_zero(dx_func *f)
+{
+    const dx_reg zero = opjit_dx_new(f, DX_VEC);
+    opjit_dx_op(f, DX_NUMBER)->dst = zero;
+    return zero;
+}
+
+dx_reg opjit_dx_shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by)
+{
+    const dx_reg dst = opjit_dx_new(f, DX_VEC);
+    dx_op *o = opjit_dx_vector(f, form, width, dst, 0, x);
+    o->code = (uint8_t)how;
+    o->imm = by;
+    return dst;
+}

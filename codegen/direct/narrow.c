@@ -109,16 +109,6 @@ void opjit_dx_narrow_logic(dx_func *f, LLVMValueRef v, LLVMOpcode op)
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
-/* x by a shift of a number of bits; `how`: the extension of its code. */
-static dx_reg shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    dx_op *o = opjit_dx_vector(f, form, width, dst, 0, x);
-    o->code = (uint8_t)how;
-    o->imm = by;
-    return dst;
-}
-
 /* AVX2 has == and > of signed numbers.  a >= b of unsigned ones: a is the larger one. */
 void opjit_dx_narrow_compare(dx_func *f, LLVMValueRef v, dx_type t)
 {
@@ -172,7 +162,7 @@ void opjit_dx_narrow_compare_floats(dx_func *f, LLVMValueRef v, dx_type t, uint3
 
 /* --- selects ------------------------------------------------------------------------------------------------------ */
 
-static void blend(dx_func *f, dx_reg dst, uint32_t bits, uint32_t width, dx_reg mask, dx_reg yes, dx_reg no)
+void opjit_dx_narrow_blend(dx_func *f, dx_reg dst, uint32_t bits, uint32_t width, dx_reg mask, dx_reg yes, dx_reg no)
 {
     const dx_form_name form = bits == 32 ? DX_F_BLENDVPS : bits == 64 ? DX_F_BLENDVPD : DX_F_BLENDVB;
     opjit_dx_vector(f, form, width, dst, no, yes)->mask = mask;
@@ -189,7 +179,7 @@ static void select_masks(dx_func *f, LLVMValueRef v, uint32_t lanes)
     const dx_reg mask = opjit_dx_mask_as(f, LLVMGetOperand(v, 0), bits);
     const dx_reg yes = opjit_dx_mask_as(f, LLVMGetOperand(v, 1), bits);
     const dx_reg no = opjit_dx_mask_as(f, LLVMGetOperand(v, 2), bits), dst = opjit_dx_mask_new(f, bits);
-    blend(f, dst, 8, width_of(lanes, bits), mask, yes, no);
+    opjit_dx_narrow_blend(f, dst, 8, width_of(lanes, bits), mask, yes, no);
     opjit_dx_name(f, v, dst);
 }
 
@@ -221,7 +211,7 @@ void opjit_dx_narrow_select(dx_func *f, LLVMValueRef v, dx_type t, bool whole)
         return;
     }
     const dx_reg yes = opjit_dx_use(f, x), no = opjit_dx_use(f, y);
-    blend(f, opjit_dx_result(f, v), t.bits, width, mask, yes, no);
+    opjit_dx_narrow_blend(f, opjit_dx_result(f, v), t.bits, width, mask, yes, no);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -246,7 +236,7 @@ void opjit_dx_narrow_load(dx_func *f, LLVMValueRef v, dx_type t)
     const dx_reg dst = opjit_dx_result(f, v), read = zero ? dst : opjit_dx_new(f, DX_VEC);
     opjit_dx_vector(f, t.bits == 64 ? DX_F_MASKLOADQ : DX_F_MASKLOADD, width, read, mask, 0)->mem = mem;
     if (!zero)
-        blend(f, dst, t.bits, width, mask, read, from);
+        opjit_dx_narrow_blend(f, dst, t.bits, width, mask, read, from);
 }
 
 void opjit_dx_narrow_store(dx_func *f, LLVMValueRef v, dx_type t)
@@ -264,19 +254,17 @@ void opjit_dx_narrow_store(dx_func *f, LLVMValueRef v, dx_type t)
 
 /* --- arithmetic that AVX2 has no instruction for ------------------------------------------------------------------ */
 
-enum { RIGHT = 2, LEFT = 6 };
-
 /* Halves of 32 bits: low * low + (low * high + high * low) * 2^32 */
 static void multiply_long(dx_func *f, LLVMValueRef v, uint32_t width)
 {
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    const dx_reg high_a = shifted(f, DX_F_SHIFTQ, width, a, RIGHT, 32);
+    const dx_reg high_a = opjit_dx_shifted(f, DX_F_SHIFTQ, width, a, DX_RIGHT, 32);
     const dx_reg first = opjit_dx_two(f, DX_F_PMULUDQ, width, high_a, b);
-    const dx_reg high_b = shifted(f, DX_F_SHIFTQ, width, b, RIGHT, 32);
+    const dx_reg high_b = opjit_dx_shifted(f, DX_F_SHIFTQ, width, b, DX_RIGHT, 32);
     const dx_reg second = opjit_dx_two(f, DX_F_PMULUDQ, width, high_b, a);
     const dx_reg sum = opjit_dx_two(f, DX_F_PADDQ, width, first, second);
     const dx_reg low = opjit_dx_two(f, DX_F_PMULUDQ, width, a, b);
-    const dx_reg high = shifted(f, DX_F_SHIFTQ, width, sum, LEFT, 32);
+    const dx_reg high = opjit_dx_shifted(f, DX_F_SHIFTQ, width, sum, DX_LEFT, 32);
     opjit_dx_vector(f, DX_F_PADDQ, width, opjit_dx_result(f, v), low, high);
 }
 
@@ -289,7 +277,7 @@ static void shift_long(dx_func *f, LLVMValueRef v, uint32_t width)
     dx_reg bits, sign;
     if (opjit_dx_constant(f, y, &by)) {
         by &= 63;
-        bits = shifted(f, DX_F_SHIFTQ, width, a, RIGHT, (uint32_t)by);
+        bits = opjit_dx_shifted(f, DX_F_SHIFTQ, width, a, DX_RIGHT, (uint32_t)by);
         sign = opjit_dx_repeated(f, (uint64_t)1 << (63 - by), 64, width);
     } else {
         const dx_reg b = opjit_dx_use(f, y);
@@ -325,6 +313,6 @@ bool opjit_dx_narrow_limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool
         y = opjit_dx_two(f, DX_F_PXOR, width, b, sign);
     }
     const dx_reg larger = opjit_dx_two(f, DX_F_PCMPGTQ, width, x, y);
-    blend(f, opjit_dx_result(f, v), 64, width, larger, max ? a : b, max ? b : a);
+    opjit_dx_narrow_blend(f, opjit_dx_result(f, v), 64, width, larger, max ? a : b, max ? b : a);
     return true;
 }

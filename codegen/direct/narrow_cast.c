@@ -3,7 +3,7 @@
  * numbers. */
 #include "codegen/direct.h"
 
-enum { LEAST = 16, RIGHT = 2, LEFT = 6, LANE = 16 /* bytes that AVX2's shuffles stay within */ };
+enum { LEAST = 16, LANE = 16 /* bytes that AVX2's shuffles stay within */ };
 
 /* --- masks -------------------------------------------------------------------------------------------------------- */
 
@@ -15,8 +15,7 @@ void opjit_dx_narrow_from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_s
         opjit_dx_copy(f, opjit_dx_result(f, v), mask);
         return;
     }
-    const dx_reg zero = opjit_dx_new(f, DX_VEC);
-    opjit_dx_op(f, DX_NUMBER)->dst = zero;
+    const dx_reg zero = opjit_dx_zero(f);
     opjit_dx_vector(f, subtract[dx_size(to.bits)], dx_width(to), opjit_dx_result(f, v), zero, mask);
 }
 
@@ -86,15 +85,11 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
         static const dx_form_name shifts[] = { DX_FORMS, DX_F_SHIFTW, DX_F_SHIFTD, DX_F_SHIFTQ };
         static const dx_form_name greater[] = { DX_FORMS, DX_F_PCMPGTW, DX_F_PCMPGTD, DX_F_PCMPGTQ };
         const dx_reg ones = opjit_dx_repeated(f, from.bits == 64 ? 1 : UINT64_C(0x0101010101010101), 64, width);
-        const dx_reg zero = opjit_dx_new(f, DX_VEC), mask = opjit_dx_mask_new(f, from.bits);
-        opjit_dx_op(f, DX_NUMBER)->dst = zero;
+        const dx_reg zero = opjit_dx_zero(f), mask = opjit_dx_mask_new(f, from.bits);
         if (from.bits == 8) {
             opjit_dx_vector(f, DX_F_PCMPGTB, width, mask, opjit_dx_two(f, DX_F_PAND, width, a, ones), zero);
         } else {
-            const dx_reg top = opjit_dx_new(f, DX_VEC);
-            dx_op *o = opjit_dx_vector(f, shifts[dx_size(from.bits)], width, top, 0, a);
-            o->code = LEFT;
-            o->imm = from.bits - 1;
+            const dx_reg top = opjit_dx_shifted(f, shifts[dx_size(from.bits)], width, a, DX_LEFT, from.bits - 1u);
             opjit_dx_vector(f, greater[dx_size(from.bits)], width, mask, zero, top);
         }
         opjit_dx_name(f, v, mask);
@@ -124,12 +119,10 @@ void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type 
  * is rounded once. */
 static void unsigned_to_f32(dx_func *f, LLVMValueRef v, uint32_t width)
 {
-    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), up = opjit_dx_new(f, DX_VEC);
+    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
     const dx_reg half = opjit_dx_two(f, DX_F_PAND, width, a, opjit_dx_repeated(f, 0xffff, 32, width));
     const dx_reg low = opjit_dx_two(f, DX_F_POR, width, half, opjit_dx_repeated(f, 0x4b000000, 32, width)); /* 2^23 */
-    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTD, width, up, 0, a);
-    o->code = RIGHT;
-    o->imm = 16;
+    const dx_reg up = opjit_dx_shifted(f, DX_F_SHIFTD, width, a, DX_RIGHT, 16);
     const dx_reg high = opjit_dx_two(f, DX_F_POR, width, up, opjit_dx_repeated(f, 0x53000000, 32, width)); /* 2^39 */
     const dx_reg rest =
         opjit_dx_two(f, DX_F_SUBPS, width, high, opjit_dx_repeated(f, 0x53000080, 32, width)); /* 2^39 + 2^23 */

@@ -30,8 +30,7 @@ static dx_reg put_one(dx_func *f, dx_type t, dx_reg into, LLVMValueRef element, 
         return dst;
     }
     if (!into) {
-        into = opjit_dx_new(f, DX_VEC);
-        opjit_dx_op(f, DX_NUMBER)->dst = into;
+        into = opjit_dx_zero(f);
     }
     if (t.kind != DX_T_FLOAT)
         opjit_dx_vector(f, inserts[size], LANE, dst, into, e)->imm = lane;
@@ -72,8 +71,7 @@ void opjit_dx_narrow_insert(dx_func *f, LLVMValueRef v, dx_type t)
     dx_reg made = part[0];
     if (some[1]) {
         if (!made) {
-            made = opjit_dx_new(f, DX_VEC);
-            opjit_dx_op(f, DX_NUMBER)->dst = made;
+            made = opjit_dx_zero(f);
         }
         const dx_reg both = opjit_dx_new(f, DX_VEC);
         opjit_dx_vector(f, DX_F_VPUTHIGH128, 2 * LANE, both, made, part[1])->imm = 1;

@@ -2,30 +2,7 @@
 /* narrow_long.c - conversions between floats and integers of 64 bits, which AVX2 has for single numbers alone. */
 #include "codegen/direct.h"
 
-enum { LANE = 16 /* bytes that AVX2's shuffles stay within */, RIGHT = 2, IN_LANE = 2 /* numbers of 64 bits */ };
-
-static dx_reg zero(dx_func *f)
-{
-    const dx_reg reg = opjit_dx_new(f, DX_VEC);
-    opjit_dx_op(f, DX_NUMBER)->dst = reg;
-    return reg;
-}
-
-static dx_reg shifted_right(dx_func *f, dx_reg x, uint32_t width, uint32_t by)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTQ, width, dst, 0, x);
-    o->code = RIGHT;
-    o->imm = by;
-    return dst;
-}
-
-static dx_reg blended(dx_func *f, dx_form_name form, uint32_t width, dx_reg mask, dx_reg yes, dx_reg no)
-{
-    const dx_reg dst = opjit_dx_new(f, DX_VEC);
-    opjit_dx_vector(f, form, width, dst, no, yes)->mask = mask;
-    return dst;
-}
+enum { LANE = 16 /* bytes that AVX2's shuffles stay within */, IN_LANE = 2 /* numbers of 64 bits */ };
 
 /* --- integers to floats ------------------------------------------------------------------------------------------- */
 
@@ -36,7 +13,7 @@ static dx_reg long_to_f64(dx_func *f, dx_reg x, uint32_t width, bool is_signed)
     enum { EVEN = 0x55 /* lower halves */ };
     const uint64_t sign = is_signed ? UINT64_C(0x80000000) : 0, two_84 = UINT64_C(0x453) << 52;
     const uint64_t both = two_84 | UINT64_C(0x100000) | sign; /* 2^84 + 2^52, and 2^63 */
-    const dx_reg up = shifted_right(f, x, width, 32);
+    const dx_reg up = opjit_dx_shifted(f, DX_F_SHIFTQ, width, x, DX_RIGHT, 32);
     const dx_reg high = opjit_dx_two(f, DX_F_PXOR, width, up, opjit_dx_repeated(f, two_84 | sign, 64, width));
     const dx_reg low = opjit_dx_new(f, DX_VEC), two_52 = opjit_dx_repeated(f, UINT64_C(0x433) << 52, 64, width);
     opjit_dx_vector(f, DX_F_PBLENDD, width, low, two_52, x)->imm = EVEN;
@@ -55,8 +32,11 @@ static dx_reg long_to_f32(dx_func *f, dx_reg x, uint32_t width, bool is_signed)
     const dx_reg odd = opjit_dx_two(f, DX_F_PAND, width, all, opjit_dx_repeated(f, ~(uint64_t)BEHIND, 64, width));
     const dx_reg moved =
         is_signed ? opjit_dx_two(f, DX_F_PADDQ, width, x, opjit_dx_repeated(f, UINT64_C(1) << 52, 64, width)) : x;
-    const dx_reg is_short = opjit_dx_two(f, DX_F_PCMPEQQ, width, shifted_right(f, moved, width, DIGITS), zero(f));
-    const dx_reg exact = long_to_f64(f, blended(f, DX_F_BLENDVPD, width, is_short, x, odd), width, is_signed);
+    const dx_reg upper = opjit_dx_shifted(f, DX_F_SHIFTQ, width, moved, DX_RIGHT, DIGITS);
+    const dx_reg is_short = opjit_dx_two(f, DX_F_PCMPEQQ, width, upper, opjit_dx_zero(f));
+    const dx_reg digits = opjit_dx_new(f, DX_VEC);
+    opjit_dx_narrow_blend(f, digits, 64, width, is_short, x, odd);
+    const dx_reg exact = long_to_f64(f, digits, width, is_signed);
     return opjit_dx_two(f, DX_F_F64F32, width, 0, exact);
 }
 

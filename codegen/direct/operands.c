@@ -314,9 +314,7 @@ static dx_reg use_constant(dx_func *f, LLVMValueRef v)
         return 0;
     }
     if (LLVMIsNull(v)) {
-        const dx_reg zero = opjit_dx_new(f, DX_VEC);
-        opjit_dx_op(f, DX_NUMBER)->dst = zero;
-        return zero;
+        return opjit_dx_zero(f);
     }
     return load_constant(f, mem, dx_bytes(t), dx_width(t));
 }

@@ -54,8 +54,7 @@ static void from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed)
     }
     /* 0 - (all ones) */
     static const dx_form_name subtract[] = { DX_F_PSUBB, DX_F_PSUBW, DX_F_PSUBD, DX_F_PSUBQ };
-    const dx_reg zero = opjit_dx_new(f, DX_VEC);
-    opjit_dx_op(f, DX_NUMBER)->dst = zero;
+    const dx_reg zero = opjit_dx_zero(f);
     opjit_dx_vector(f, form, dx_width(to), all, 0, mask);
     opjit_dx_vector(f, subtract[dx_size(to.bits)], dx_width(to), dst, zero, all);
 }

@@ -24,19 +24,14 @@ static void logic_of_masks(dx_func *f, LLVMValueRef v, LLVMOpcode op)
     opjit_dx_vector(f, form, 32, opjit_dx_result(f, v), a, b);
 }
 
-enum { RIGHT = 2, ARITHMETIC = 4, LEFT = 6 }; /* of a shift by a constant: the extension of its code */
-
 /* Bytes by a constant: as words, without the bits that come from the byte beside; then their signs again. */
 static void shift_bytes(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t, dx_reg a, uint32_t by)
 {
     enum { BYTE = 0xff, SIGN = 0x80 };
     const uint32_t width = dx_width(t);
     const bool left = op == LLVMShl;
-    const dx_reg words = opjit_dx_new(f, DX_VEC);
     const dx_reg kept = opjit_dx_repeated(f, left ? (uint32_t)BYTE << by & BYTE : (uint32_t)BYTE >> by, 8, width);
-    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, words, 0, a);
-    o->code = left ? LEFT : RIGHT;
-    o->imm = by;
+    const dx_reg words = opjit_dx_shifted(f, DX_F_SHIFTW, width, a, left ? DX_LEFT : DX_RIGHT, by);
     if (op != LLVMAShr) {
         opjit_dx_vector(f, DX_F_PAND, width, opjit_dx_result(f, v), words, kept);
         return;
@@ -52,15 +47,10 @@ static dx_reg shift_bytes_by_lanes(dx_func *f, bool left, dx_type t, dx_reg a, d
 {
     enum { BYTE = 0xff, UP = 5 };
     const uint32_t width = dx_width(t);
-    dx_reg bits = opjit_dx_new(f, DX_VEC);
-    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, bits, 0, by);
-    o->code = LEFT;
-    o->imm = UP;
+    dx_reg bits = opjit_dx_shifted(f, DX_F_SHIFTW, width, by, DX_LEFT, UP);
     for (uint32_t step = 4; step > 0; step /= 2) {
-        const dx_reg words = opjit_dx_new(f, DX_VEC), next = opjit_dx_new(f, DX_VEC);
-        o = opjit_dx_vector(f, DX_F_SHIFTW, width, words, 0, a);
-        o->code = left ? LEFT : RIGHT;
-        o->imm = step;
+        const dx_reg words = opjit_dx_shifted(f, DX_F_SHIFTW, width, a, left ? DX_LEFT : DX_RIGHT, step);
+        const dx_reg next = opjit_dx_new(f, DX_VEC);
         const uint32_t kept = left ? (uint32_t)BYTE << step & BYTE : (uint32_t)BYTE >> step;
         const dx_reg moved = opjit_dx_two(f, DX_F_PAND, width, words, opjit_dx_repeated(f, kept, 8, width));
         opjit_dx_vector(f, DX_F_BLENDVB, width, next, a, moved)->mask = bits;
@@ -88,7 +78,7 @@ static void shift(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
     } else if (opjit_dx_constant(f, y, &by)) {
         const dx_form_name forms[] = { DX_F_SHIFTW, DX_F_SHIFTD, which == 2 ? DX_F_SHIFTQA : DX_F_SHIFTQ };
         dx_op *o = opjit_dx_vector(f, forms[size - 1], dx_width(t), 0, 0, a);
-        o->code = (uint8_t)(which == 0 ? LEFT : which == 1 ? RIGHT : ARITHMETIC);
+        o->code = (uint8_t)(which == 0 ? DX_LEFT : which == 1 ? DX_RIGHT : DX_ARITHMETIC);
         o->imm = by & (t.bits - 1);
         const uint32_t at = f->op_count - 1;
         const dx_reg dst = opjit_dx_result(f, v);
@@ -121,12 +111,10 @@ static void multiply_bytes(dx_func *f, LLVMValueRef v, dx_type t)
     enum { UPPER = 0xff00, LOWER = 0x00ff };
     const uint32_t width = dx_width(t);
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0)), b = opjit_dx_use(f, LLVMGetOperand(v, 1));
-    const dx_reg upper = opjit_dx_repeated(f, UPPER, 16, width), down = opjit_dx_new(f, DX_VEC);
+    const dx_reg upper = opjit_dx_repeated(f, UPPER, 16, width);
     const dx_reg low = opjit_dx_two(f, DX_F_PMULLW, width, a, b);
     const dx_reg kept = opjit_dx_two(f, DX_F_PAND, width, low, opjit_dx_repeated(f, LOWER, 16, width));
-    dx_op *o = opjit_dx_vector(f, DX_F_SHIFTW, width, down, 0, a);
-    o->code = RIGHT;
-    o->imm = 8;
+    const dx_reg down = opjit_dx_shifted(f, DX_F_SHIFTW, width, a, DX_RIGHT, 8);
     const dx_reg high = opjit_dx_two(f, DX_F_PMULLW, width, down, opjit_dx_two(f, DX_F_PAND, width, b, upper));
     opjit_dx_vector(f, DX_F_POR, width, opjit_dx_result(f, v), kept, high);
 }

@@ -3,7 +3,6 @@
  * through the last passes, and how often each of its stages runs. */
 #include "frontend/frontend.h"
 
-#include "ir/analysis/analysis.h"
 #include "ir/general/general.h"
 
 opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error)
@@ -19,20 +18,6 @@ opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, i
     return status;
 }
 
-/* Drops stages that no size of the function's range has iterations of, such as those of whole blocks. */
-static void drop_idle(ir_func *f)
-{
-    ir_ref *link = &f->body;
-
-    while (*link != 0) {
-        const ir_ref r = *link;
-        if (opjit_ir_runs_never(f, ir_operand(f, r, 0), ir_operand(f, r, 1)))
-            *link = ir_at(f, r)->next;
-        else
-            link = &f->nodes[r].next;
-    }
-}
-
 /* The later passes.  The last one puts stages that run once before the others, drops equal ones, and may make some, and
  * large functions are packed between passes: so forms of stages are read off what they became. */
 opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *general, opjit_error *error)
@@ -41,7 +26,7 @@ opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *
     uint32_t total = 0;
 
     ir_pass_env env = *own;
-    drop_idle(f);
+    opjit_ir_drop_idle_stages(f);
     env.verify = false; /* of flat tensors there is no proof; instances have one */
     TRY(opjit_ir_run_passes(f, &env, opjit_ir_last_pass(env.target), error));
     for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)

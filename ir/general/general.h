@@ -118,6 +118,8 @@ opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_gener
 void opjit_ir_general_free(ir_general *g);
 /* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);
+/* Drops stages that have no iterations for any values of the function, such as those of whole blocks for few sizes. */
+void opjit_ir_drop_idle_stages(ir_func *f);
 /* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error);
 

@@ -2,6 +2,7 @@
 /* instance.c - what a generalization is for some values of its dimensions: sizes of its tensors, and the function. */
 #include <string.h>
 
+#include "ir/analysis/analysis.h"
 #include "ir/general/general.h"
 #include "ir/core/internal.h"
 #include "ir/passes/pass.h"
@@ -109,14 +110,11 @@ static void drop_hold(ir_func *f, ir_ref r)
         n->hold = 0;
 }
 
-/* A stage that has no iteration for these values may divide by a size that is 0. */
-static void drop_idle_stages(ir_func *f)
+void opjit_ir_drop_idle_stages(ir_func *f)
 {
     for (ir_ref *at = &f->body; *at != 0;) {
         ir_node *n = &f->nodes[*at];
-        const bool known = n->op == IR_STAGE && ir_is_index_const(f, ir_operand(f, *at, 0)) &&
-                           ir_is_index_const(f, ir_operand(f, *at, 1));
-        if (known && ir_index_value(f, ir_operand(f, *at, 1)) <= ir_index_value(f, ir_operand(f, *at, 0)))
+        if (n->op == IR_STAGE && opjit_ir_runs_never(f, ir_operand(f, *at, 0), ir_operand(f, *at, 1)))
             *at = n->next;
         else
             at = &n->next;
@@ -144,7 +142,7 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
         if (by_size && ir_is_index_const(out, ir_operand(out, r, 1)))
             n->op = n->op == IR_ISCALE ? IR_IMUL : n->op == IR_IQUOT ? IR_IDIV : IR_IMOD;
     }
-    drop_idle_stages(out);
+    opjit_ir_drop_idle_stages(out); /* they may divide by a size that is 0 */
     opjit_status status = set_layouts(g, values, out, error);
     if (status == OPJIT_OK) /* quotients by 1 and the like, which a function for these values would not have */
         status = remake(out, error);
