@@ -33,6 +33,19 @@ class Shapes(Case):
         self.check_sizes(lambda q, k, v: F.scaled_dot_product_attention(q, k, v) * 2, lambda n: [
             torch.randn(2, 4, i, 16) for i in (1, n, n)], range(5, 40), 2)
 
+    def test_causal(self):
+        """Queries and keys have symbols of their own, which are held to be equal where they are."""
+        for dynamic in (None, True):
+            torch._dynamo.reset()
+            counters.clear()
+            f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
+            g = torch.compile(f, backend="opjit", dynamic=dynamic)
+            with torch.no_grad():
+                for n in (64, 77, 100, 33, 5):
+                    args = [torch.randn(2, 4, n, 32) for _ in range(3)]
+                    self.same(g(*args), f(*args))
+            self.assertIn((counters["kernels"], counters["refused"]), ((1, 0), (2, 0)))
+
     def test_beyond(self):
         """Sizes above those of the kernel get another one, and so do single ones where one for all is refused."""
         self.check_sizes(lambda x: (x.exp() * 2 + 1).tril(), lambda n: (torch.randn(n, 3),), (4, 9, 1500, 30, 30000), 2)
@@ -115,6 +128,37 @@ class Shapes(Case):
             x = torch.randn(n, 16)
             torch._dynamo.mark_dynamic(x, 0)
             self.same(*(torch.autograd.grad(m(x).square().sum(), list(model.parameters())) for m in (g, model)), 1e-3)
+
+    def test_varied_in_training(self):
+        """A causal block is traced for the first length, and once for all others."""
+        class Block(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.qkv, self.out = torch.nn.Linear(64, 192), torch.nn.Linear(64, 64)
+                self.norm = torch.nn.LayerNorm(64)
+
+            def forward(self, x):
+                q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, 4, 16)).permute(2, 0, 3, 1, 4).unbind(0)
+                y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+                return x + F.gelu(self.out(y.transpose(1, 2).reshape(x.shape)))
+        model, kernels = Block(), []
+        g = compiled(model)
+        for n in (200, 333, 250, 100, 128):
+            x = torch.randn(2, n, 64)
+            self.same(*(torch.autograd.grad(m(x).square().sum(), list(model.parameters())) for m in (g, model)), 1e-3)
+            kernels.append(counters["kernels"])
+        self.assertEqual(sorted(set(kernels)), [kernels[0], kernels[-1]])
+        self.assertEqual(kernels[1], kernels[-1])
+
+    def test_refused_in_training(self):
+        """A gradient that is refused for all sizes is PyTorch's: it is compiled when it runs, where nobody waits for an
+        exception."""
+        model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.LayerNorm(256))
+        g = torch.compile(model, backend="opjit", dynamic=True)
+        for n in (200, 333, 100):
+            x = torch.randn(8, n, 64)
+            self.same(*(torch.autograd.grad(m(x).square().sum(), list(model.parameters())) for m in (g, model)), 1e-3)
+        self.assertLessEqual(counters["kernels"], 4)
 
     def test_unknown(self):
         """Sizes without a value at the trace are PyTorch's."""

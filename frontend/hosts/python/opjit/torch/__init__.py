@@ -177,24 +177,26 @@ def backend(gm, inputs, *, options=None):
         training, inference, gains = [], [], []
         calls = sum(n.op in ("call_function", "call_method", "call_module") and n.target is not operator.getitem
                     for n in gm.graph.nodes)
-        compilers = [_compiler(_threads(options["threads"]), options["level"], fixed, strict, modules, pay)
-                     for modules, pay in ((training, lambda graph: all(gains)),
-                                          (inference, lambda graph: pays(graph, calls)))]
+        forward, backward, only = (  # a backward graph of dynamic sizes is compiled when it runs: too late to refuse
+            _compiler(_threads(options["threads"]), options["level"], fixed, is_strict, modules, pay)
+            for is_strict, modules, pay in ((strict, training, lambda graph: all(gains)),
+                                            (False, training, lambda graph: all(gains)),
+                                            (strict, inference, lambda graph: pays(graph, calls))))
         with _as_one():
-            function = aot_autograd(fw_compiler=compilers[0], inference_compiler=compilers[1],
+            function = aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=only,
                                     decompositions=_decompositions(), partition_fn=_partition(gains),
                                     keep_inference_input_mutations=True)(gm, inputs)
         if not any(training + inference + gains):
             return gm.forward  # PyTorch's own operators, not those into which AOTAutograd takes them apart
         is_all = len(inference) == 1 and not is_training and _is_kernels(inference[0], gm, inputs)
         return inference[0].forward if is_all else function
-    key = tuple(str(n.target) for n in gm.graph.nodes if n.op not in ("placeholder", "output"))
+    key = is_training, *(str(n.target) for n in gm.graph.nodes if n.op not in ("placeholder", "output"))
     if len(_refused) > GRAPHS:
         _refused.clear()
         _seen.clear()
-    varied = [] if is_training else _varied(gm, key)
+    varied = _varied(gm, key)
     kept = [varied, varied[:1]] if len(varied) > 1 else [varied] if varied else []
-    if not is_training and _refused[key] == 0:
+    if _refused[key] == 0:
         kept = [None, *kept]
     for symbols in kept:
         if symbols is not None:
@@ -203,8 +205,8 @@ def backend(gm, inputs, *, options=None):
             return made(True)
         except Unknown as reason:
             log.debug("not for all sizes: %s", reason)
-    if is_training or _refused[key] < SPECIAL:
-        _refused[key] += not is_training
+    if _refused[key] < SPECIAL:
+        _refused[key] += 1
         _specialise(inputs)
     return made(False)
 

@@ -42,13 +42,13 @@ def _tail(nodes):
 
 
 def _agree(graph):
-    """Keys and values have as many rows, without which the operator raises.  To compare them is a guard where sizes are
-    dynamic, for then the trace may have two symbols."""
+    """Keys and values have as many rows, without which the operator raises, and under a causal mask queries mostly do,
+    too.  To compare them is a guard where sizes are dynamic, for then the trace may have two symbols."""
     for n in graph.nodes:
         if n.target is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default:
-            _, k, v = (i.meta["val"].shape for i in n.args[:3])
-            if k[2] != v[2]:
-                log.debug("%s: keys of shape %s, values of %s", n, k, v)
+            q, k, v = (i.meta["val"].shape for i in n.args[:3])
+            if k[2] != v[2] or (n.args[4:5] == (True,) and q[2] != k[2]):
+                log.debug("%s: queries of shape %s, keys of %s, values of %s", n, q, k, v)
 
 
 class _Units:
