@@ -56,6 +56,15 @@ static opjit_status run_branch(onnx_import *m, const onnx_call *c, const char *n
     return g == NULL ? m->error->status : run_graph(m, c, g, name, NULL, out, c->output_count);
 }
 
+/* A branch that may never be taken: where it is refused, what would spare it is the condition's value. */
+static opjit_status run_either(onnx_import *m, const onnx_call *c, const char *name, onnx_value *out)
+{
+    if (run_branch(m, c, name, out) != OPJIT_OK)
+        opjit_rt_error_prefix(m->error, "input 0 (\"" ONNX_NAME "\") is known at run time only, so both branches are "
+                              "compiled: %s", ONNX_SHOW(c->node->inputs[0]), name);
+    return m->error->status;
+}
+
 opjit_status opjit_onnx_if(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 1));
@@ -72,14 +81,14 @@ opjit_status opjit_onnx_if(onnx_import *m, onnx_call *c)
     onnx_value *const ours = ARENA_ARRAY(m->arena, onnx_value, (size_t)c->output_count + 1);
     if (others == NULL || ours == NULL)
         return opjit_rt_no_memory(m->error);
-    TRY(run_branch(m, c, "then_branch", ours));
-    TRY(run_branch(m, c, "else_branch", others));
+    TRY(run_either(m, c, "then_branch", ours));
+    TRY(run_either(m, c, "else_branch", others));
     for (uint32_t i = 0; i < c->output_count; i++) {
         if (ours[i].type != others[i].type || ours[i].rank != others[i].rank ||
             memcmp(ours[i].dims, others[i].dims, ours[i].rank * sizeof *ours[i].dims) != 0)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
-                                     "the condition is known at run time only, and the branches give output %u in "
-                                     "different sizes or types", i);
+                                     "input 0 (\"" ONNX_NAME "\") is known at run time only, and the branches give "
+                                     "output %u in different sizes or types", ONNX_SHOW(c->node->inputs[0]), i);
         const opjit_tensor y = opjit_graph_where(m->graph, onnx_tensor_of(m, c, 0), opjit_onnx_tensor(m, &ours[i]),
                                                  opjit_onnx_tensor(m, &others[i]));
         TRY(opjit_onnx_give_as(m, c, i, y, ours[i].type, ours[i].rank, ours[i].dims));

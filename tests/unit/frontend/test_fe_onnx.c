@@ -125,6 +125,49 @@ START_TEST(value_of_an_input)
 END_TEST
 
 /* What has to be known is computed from the values that a call brings, and again for others. */
+/* A branch OP(x): the attribute `name` of an If. */
+static rt_bytes branch(const char *name, const char *op)
+{
+    rt_bytes a = new_message(), g = new_message();
+    put_message(&g, 1, node(op, "x", NULL, name));
+    put_message(&g, 12, port(name, FLOAT, "a b"));
+    put_text(&a, 1, name);
+    put_message(&a, 6, g);
+    put_int(&a, 20, 5);
+    return a;
+}
+
+/* A branch that does not fit is in nobody's way where the condition is known; else the refusal says what to give. */
+START_TEST(branch_that_does_not_fit)
+{
+    enum { BOOL = 9 };
+    rt_bytes g = new_message(), n = node("If", "yes", NULL, "y");
+    put_message(&n, 5, branch("then_branch", "Relu"));
+    put_message(&n, 5, branch("else_branch", "Det"));
+    put_message(&g, 1, n);
+    put_message(&g, 11, port("x", FLOAT, "2 3"));
+    put_message(&g, 11, port("yes", BOOL, ""));
+    put_message(&g, 12, port("y", FLOAT, "a b"));
+    rt_bytes file = model_of(g);
+    const uint8_t yes = 1;
+    const opjit_model_input given = { "yes", NULL, &yes, sizeof yes, 0, DML_TENSOR_DATA_TYPE_UINT8, 0, 0 };
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model *model;
+    opjit_error error;
+
+    ck_assert_int_ne(opjit_model_read(context, file.data, file.size, NULL, &model, &error), OPJIT_OK);
+    ck_assert_str_eq(error.message,
+                     "node 0 (If): input 0 (\"yes\") is known at run time only, so both branches are compiled: "
+                     "else_branch: node 0 (Det): matrices of 2 rows and 3 columns, must be square");
+    options.inputs = &given;
+    options.input_count = 1;
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 START_TEST(value_of_a_call)
 {
     rt_bytes g = new_message();
@@ -892,6 +935,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
+    tcase_add_test(t, branch_that_does_not_fit);
     tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, carried_to_the_next_part);
     tcase_add_test(t, one_part_for_two_values);
