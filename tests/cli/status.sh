@@ -136,5 +136,8 @@ if [ -c /dev/full ]; then
     status=0
     "$OPJIT" version >/dev/full 2>"$work/err" || status=$?
     expect_error 'full output of a list' 1 "opjit: standard output can't be written: No space left on device"
+    status=0
+    "$OPJIT" bench "$model" --quick >/dev/full 2>"$work/err" || status=$?
+    expect_error 'full output of a table' 1 "opjit: standard output can't be written: No space left on device"
 fi
 finish

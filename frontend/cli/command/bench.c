@@ -191,8 +191,7 @@ static opjit_status run_row(bench *b, row *r)
         { NULL, ratios[2] },
         { NULL, ratios[3] },
     };
-    opjit_cli_table_row(&b->table, cells);
-    return OPJIT_OK;
+    return opjit_cli_table_row(&b->table, cells) ? OPJIT_OK : opjit_cli_no_output(&b->error);
 }
 
 static bool get_buffers(bench *b, uint64_t bytes)
@@ -377,8 +376,8 @@ static opjit_status run_model(bench *b, cli_model *m)
 /* --- the command -------------------------------------------------------------------------------------------------- */
 static int finish(bench *b, opjit_status status)
 {
-    if (b->table.out != NULL)
-        opjit_cli_table_end(&b->table);
+    if (b->table.out != NULL && !opjit_cli_table_end(&b->table) && status == OPJIT_OK)
+        status = opjit_cli_no_output(&b->error);
     measure_buffer_free(b->in, b->bytes);
     measure_buffer_free(b->out, b->bytes);
     return status == OPJIT_OK ? EXIT_DONE : opjit_cli_complain(NULL, NULL, &b->error);

@@ -86,7 +86,13 @@ static void put_json(const table *t, const table_cell *cells)
     fprintf(t->out, "}");
 }
 
-void opjit_cli_table_row(table *t, const table_cell *cells)
+/* At once: a row may take long. */
+static bool is_written(FILE *out)
+{
+    return fflush(out) == 0 && !ferror(out);
+}
+
+bool opjit_cli_table_row(table *t, const table_cell *cells)
 {
     if (t->json) {
         put_json(t, cells);
@@ -103,13 +109,13 @@ void opjit_cli_table_row(table *t, const table_cell *cells)
         }
         fputc('\n', t->out);
     }
-    fflush(t->out);
     t->rows++;
+    return is_written(t->out);
 }
 
-void opjit_cli_table_end(table *t)
+bool opjit_cli_table_end(table *t)
 {
     if (t->json)
         fprintf(t->out, "\n  ]\n}\n");
-    fflush(t->out);
+    return is_written(t->out);
 }

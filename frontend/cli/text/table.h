@@ -38,8 +38,9 @@ typedef struct table {
 /* Writes the head of a table called name, about the machine that `target` describes. */
 void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, const char *target,
                            const table_column *columns, uint32_t count);
-void opjit_cli_table_row(table *t, const table_cell *cells);
-void opjit_cli_table_end(table *t);
+/* Both: whether all of it so far has been written; errno says why not. */
+bool opjit_cli_table_row(table *t, const table_cell *cells);
+bool opjit_cli_table_end(table *t);
 
 /* text as a string of JSON. */
 void opjit_cli_put_string(FILE *out, const char *text);
