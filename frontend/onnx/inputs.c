@@ -30,12 +30,24 @@ static opjit_status refuse_open(const onnx_port *p, uint32_t d, opjit_error *err
     return opjit_rt_place(error, status, NULL, NULL, (int32_t)d);
 }
 
+/* Dimension d of an input is `text`, as options say, and that is no size. */
+static opjit_status refuse_text(const onnx_port *p, uint32_t d, wire_bytes text, opjit_error *error)
+{
+    const opjit_status status =
+        opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                        "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME "\" is \"" ONNX_NAME
+                        "\", must be a size of sums, differences and products of numbers and known dimensions",
+                        ONNX_SHOW(p->name), ONNX_SHOW(p->dims[d].name), ONNX_SHOW(text));
+    return opjit_rt_place(error, status, NULL, NULL, (int32_t)d);
+}
+
 /* Dimension d of an input. */
 static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_options *o, const onnx_sizes *sample,
                             const opjit_model_input *given, uint64_t *out, opjit_error *error)
 {
     const onnx_dim *const dim = &p->dims[d];
     bool known = dim->known, follows = false;
+    wire_bytes wrong = { 0 };
     for (uint32_t i = 0; sample != NULL && i < sample->count; i++)
         if (wire_is(dim->name, sample->dims[i].name)) {
             *out = sample->sizes[i];
@@ -47,6 +59,7 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
         if (opjit_onnx_split_dim(o->dims[i].name, &name, &text)) {
             follows = follows || (!known && wire_same(name, dim->name) && opjit_onnx_follow_size(text, o, sample, out));
             known = known || follows;
+            wrong = wire_same(name, dim->name) ? text : wrong;
         } else if (wire_is(dim->name, o->dims[i].name)) {
             *out = o->dims[i].size;
             known = true;
@@ -64,7 +77,7 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
         *out = given->sizes[d];
         known = true;
     }
-    return known ? OPJIT_OK : refuse_open(p, d, error);
+    return known ? OPJIT_OK : wrong.data != NULL ? refuse_text(p, d, wrong, error) : refuse_open(p, d, error);
 }
 
 const char *opjit_onnx_port_name(opjit_model *model, wire_bytes text, opjit_error *error)

@@ -53,6 +53,10 @@ refused() # STATUS TEXT ARGUMENT...
     [ "$got" = "$status" ] && grep -qF -e "$text" err && [ "$(wc -l <err)" = 1 ] || { cat err; fail "$*: $text"; }
 }
 refused 1 'input "x": dimension "n" is not known: give its size, by --dim NAME=N' run "$models/gemm.onnx"
+refused 1 'input "x": dimension "n" is "m+1", must be a size of sums, differences and products of numbers and known dime' \
+    run "$models/gemm.onnx" --dim n=m+1
+refused 1 'input "x": dimension "n" is "-1", must be a size of sums' run "$models/gemm.onnx" --dim n=-1
+refused 1 'input "x": dimension "n" is "", must be a size of sums' run "$models/gemm.onnx" --dim n=
 refused 1 'input "x" is missing: give --input x=FILE.npy' run "$models/gemm.onnx" --dim n=2
 refused 1 'input "x": FLOAT64 given, must be FLOAT32' run "$models/gemm.onnx" --input x=wide.npy
 refused 1 'the model has no input "y"' run "$models/gemm.onnx" --input y=ones.npy

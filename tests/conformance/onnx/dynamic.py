@@ -207,7 +207,7 @@ def main(folder):
     save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],
          [("x", ["n", 4]), ("z", ["n + 1", 4]), ("w", ["m", 4])], [("y", ["rows", 4])])
     refused('dimension "m" is not known', "compile", joined, "--dim", "n=1..300:64", "-o", folder, "--quiet")
-    refused('dimension "m" is not known', "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2*k", "-o", folder)
+    refused('dimension "m" is "2*k", must be a size', "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2*k", "-o", folder)
     subprocess.run([OPJIT, "compile", joined, "--dim", "n=1..300:64", "--dim", "m=2 * n - 1", "-o", folder, "--quiet"],
                    check=True)
     for n in (1, 19, 300):  # files of a size that follows from another one's
