@@ -192,6 +192,8 @@ opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, con
 opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *v, uint32_t rank, const uint64_t *dims);
 /* The tensor by other sizes. */
 opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t rank, const uint64_t *dims);
+/* The parts, of which there is one or more, one behind the other along the axis; the array is overwritten. */
+opjit_tensor opjit_onnx_join(onnx_import *m, opjit_tensor *parts, uint32_t count, uint32_t axis);
 /* The tensor with elements repeated: by sizes `apart`, which have 1 where `wide` repeats, read as `rank` dims. */
 opjit_tensor opjit_onnx_repeat(onnx_import *m, opjit_tensor tensor, uint32_t count, const uint64_t *apart,
                                const uint32_t *wide, uint32_t rank, const uint64_t *dims);

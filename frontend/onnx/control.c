@@ -158,7 +158,7 @@ static opjit_status give_series(onnx_import *m, onnx_call *c, uint32_t i, series
     for (uint64_t k = 0; k < s->count; k++)
         parts[backward ? s->count - 1 - k : k] =
             opjit_onnx_reshape(m, opjit_onnx_tensor(m, &s->values[k]), first->rank + 1, dims);
-    const opjit_tensor y = s->count == 1 ? parts[0] : opjit_graph_join(m->graph, parts, (uint32_t)s->count, axis);
+    const opjit_tensor y = opjit_onnx_join(m, parts, (uint32_t)s->count, axis);
     return opjit_onnx_give(m, c, i, y, first->type, first->rank + 1);
 }
 

@@ -244,6 +244,20 @@ opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t ra
     return opjit_graph_reshape(m->graph, tensor, rank == 0 ? 1 : rank, sizes);
 }
 
+opjit_tensor opjit_onnx_join(onnx_import *m, opjit_tensor *parts, uint32_t count, uint32_t axis)
+{
+    enum { MOST = 1024 }; /* of JOIN */
+    while (count > 1) {
+        uint32_t made = 0;
+        for (uint32_t i = 0; i < count; i += MOST) {
+            const uint32_t some = count - i < MOST ? count - i : MOST;
+            parts[made++] = some == 1 ? parts[i] : opjit_graph_join(m->graph, &parts[i], some, axis);
+        }
+        count = made;
+    }
+    return parts[0];
+}
+
 opjit_tensor opjit_onnx_repeat(onnx_import *m, opjit_tensor tensor, uint32_t count, const uint64_t *apart,
                                const uint32_t *wide, uint32_t rank, const uint64_t *dims)
 {

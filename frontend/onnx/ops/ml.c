@@ -177,7 +177,7 @@ opjit_status opjit_onnx_feature_vectorizer(onnx_import *m, onnx_call *c)
         sizes[1] += dims[1];
         parts[i] = opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, i), x->type, ONNX_FLOAT), 2, dims);
     }
-    return opjit_onnx_give_as(m, c, 0, opjit_graph_join(m->graph, parts, c->input_count, 1), ONNX_FLOAT, 2, sizes);
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_join(m, parts, c->input_count, 1), ONNX_FLOAT, 2, sizes);
 }
 
 /* --- linear models ------------------------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@ opjit_status opjit_onnx_concat(onnx_import *m, onnx_call *c)
         }
     if (count <= 1)
         return opjit_onnx_give_value(m, c, 0, x);
-    return opjit_onnx_give(m, c, 0, opjit_graph_join(m->graph, parts, count, axis), x->type, x->rank);
+    return opjit_onnx_give(m, c, 0, opjit_onnx_join(m, parts, count, axis), x->type, x->rank);
 }
 
 /* Sizes of Split's parts: given, or equal but for the last one. */

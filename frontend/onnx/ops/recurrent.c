@@ -324,7 +324,7 @@ static opjit_status run_quantized(onnx_import *m, opjit_tensor x, quantized_lstm
         *h = opjit_graph_multiply(g, gate(m, q, gates, 1), opjit_graph_tanh(g, *c));
         seen[step] = opjit_onnx_reshape(m, *h, 4, apart);
     }
-    *y = q->steps == 1 ? seen[0] : opjit_graph_join(g, seen, (uint32_t)q->steps, 0);
+    *y = opjit_onnx_join(m, seen, (uint32_t)q->steps, 0);
     return m->error->status;
 }
 

@@ -538,6 +538,17 @@ def recurrent():
                  {"x": floats(9, 2, 12), **states}, constants, ("y", "hn", "cn"))
 
 
+def many():
+    halved = helper.make_graph([node("Mul", ["v", "half"], ["next"]), node("Identity", ["before"], ["go"])], "body",
+                               [value("i", TensorProto.INT64, []), value("before", TensorProto.BOOL, []), value("v")],
+                               [value("go", TensorProto.BOOL, []), value("next"), value("next")],
+                               [numpy_helper.from_array(scalar(0.99), "half")])
+    case("Loop of more rounds than JOIN has inputs", [node("Loop", ["most", "yes", "x"], ["y", "all"], body=halved)],
+         {"x": floats(3)}, {"most": scalar(1030, "i8"), "yes": scalar(True, "?")}, ("y", "all"))
+    case("Concat of more inputs than JOIN has", [node("Concat", ["a", "b"] * 600 + ["c"], axis=1)],
+         {"a": floats(2, 1), "b": floats(2, 3), "c": floats(2, 2)}, off=0)
+
+
 def run_onnxruntime(path, nodes, outputs, inputs):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # with more, each quantizes its part of a batch's states by a range of its own
@@ -589,7 +600,7 @@ def main():
     opjit, text = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     for make in (quantized, packed, sampled, unpooled, corners, diagonals, transformed, trained, unsorted, scattered,
                  looped, listed, wrapped, selected, others, embedded, attended, fused, sigmoids, empty, small,
-                 recurrent, between):
+                 recurrent, between, many):
         make()
     failed, run = 0, 0
     for name, *rest in CASES:
