@@ -15,6 +15,7 @@ enum {
     MAX_WEIGHT = 1000000,
     SET_BYTES = 1024, /* lines at this distance are in few sets of a cache */
     APART_BYTES = 64,
+    MAX_LOOKUPS = 16, /* in an expression, each at the place that the next one says: lets can't share places */
     MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so that lets can't share it */
 };
 
@@ -141,6 +142,8 @@ static void visit_node(placer *p, item *x, ir_ref r)
     const ir_node *n = ir_at(f, r);
     x->dear = x->dear || ir_is_dear((ir_op)n->op);
     x->math = x->math || (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
+    if (n->op == IR_TO_INDEX)
+        x->lookups = 1;
     if (n->op == IR_LOAD)
         add_site(p, x, r);
     if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
@@ -217,6 +220,7 @@ static void read_item(placer *p, uint32_t number)
 /* Adds the weight of the definitions that it reads, except those that will get memory, as far as that is known. */
 static void weigh_item(placer *p, item *x)
 {
+    const uint32_t own = x->lookups;
     for (uint32_t i = 0; i < x->site_count; i++) {
         const item *d = &p->items[p->sites[x->first_site + i].def];
         const bool apart = !d->same && !d->aligned && d->weight > CHEAP;
@@ -225,6 +229,8 @@ static void weigh_item(placer *p, item *x)
         x->dear = x->dear || (!apart && d->dear);
         x->math = x->math || (!apart && d->math);
         x->plain = x->plain && d->plain;
+        if (d->lookups < MAX_LOOKUPS && own + d->lookups > x->lookups)
+            x->lookups = own + d->lookups;
     }
     x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
     x->work = x->work < MAX_WEIGHT ? x->work : MAX_WEIGHT;
@@ -307,6 +313,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
     const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
     if (d->looks_up || d->looked_up)
         return true; /* a loop of lookups does nothing else */
+    if (d->lookups == MAX_LOOKUPS)
+        return true;
     if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
         return true;
     if (d->is_stepped && (d->weight > 0 || !d->plain))

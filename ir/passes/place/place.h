@@ -23,6 +23,7 @@ typedef struct item {
     uint32_t work;      /* those that are neither conditions nor choices, which ends of loops may decide */
     bool dear, plain;   /* plain: only elements of dense memory at its own coordinates */
     bool math;          /* a mathematical function is in it */
+    uint32_t lookups;   /* one in the other, at places from data */
     /* found from its readers, last to first */
     uint32_t reads, root, instances;
     uint32_t first_root, last_root; /* of all readers */

@@ -545,6 +545,9 @@ def many():
                                [numpy_helper.from_array(scalar(0.99), "half")])
     case("Loop of more rounds than JOIN has inputs", [node("Loop", ["most", "yes", "x"], ["y", "all"], body=halved)],
          {"x": floats(3)}, {"most": scalar(1030, "i8"), "yes": scalar(True, "?")}, ("y", "all"))
+    places = {f"at{k}": random.permutation(9).astype("i8") for k in range(1500)}
+    case("Gather after Gather", [node("Gather", [f"x{k}" if k else "x", f"at{k}"], [f"x{k + 1}"], axis=1)
+                                 for k in range(1500)], {"x": floats(2, 9)}, places, ("x1500",), off=0)
     case("Concat of more inputs than JOIN has", [node("Concat", ["a", "b"] * 600 + ["c"], axis=1)],
          {"a": floats(2, 1), "b": floats(2, 3), "c": floats(2, 2)}, off=0)
 
