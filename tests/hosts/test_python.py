@@ -270,6 +270,35 @@ class Operators(unittest.TestCase):
         with self.assertRaises(AttributeError):
             ops.no_such_operator
 
+    def test_tensors_without_a_graph(self):
+        """They have a tensor's operators and methods, and join the graph of what they meet."""
+        a = np.arange(12, dtype="f").reshape(3, 4)
+        whole = np.arange(12).reshape(3, 4)
+        for build, wanted in (
+                (lambda x: x + opjit.arange(12).reshape(3, 4), a + a),
+                (lambda x: x.astype("int32") + opjit.arange(12).reshape(3, 4), whole + whole),
+                (lambda x: x + opjit.flip(opjit.tri(3, 4), 0), a + np.tri(3, 4, dtype="f")[::-1]),
+                (lambda x: x * (opjit.ones((3, 4)) * 2 - 1), a),
+                (lambda x: x @ opjit.eye(4).T, a),
+                (lambda x: x + -opjit.ones((5,))[1:], a - 1),
+                (lambda x: opjit.where(opjit.eye(3, 4) > 0, x, 0), np.where(np.eye(3, 4) > 0, a, 0)),
+                (lambda x: x + opjit.any(opjit.zeros((3, 4)) != 0).astype("float32"), a),
+                (lambda x: x + opjit.all(opjit.zeros((3, 4))).astype("float32"), a),
+                (lambda x: x + opjit.argmax(opjit.arange(4)[None], 1, True).astype("float32"), a + 3),
+                (lambda x: x - opjit.broadcast_to(opjit.ones((1, 4)), (3, 4)), a - 1),
+                (lambda x: opjit.stack([x, opjit.ones((3, 4)), a]), np.stack([a, np.ones((3, 4), "f"), a])),
+                (lambda x: opjit.tile(x, 2), np.tile(a, 2)),
+                (lambda x: opjit.pad(x, 1), np.pad(a, 1))):
+            np.testing.assert_array_equal(run(build, a), wanted)
+        y = opjit.ones((2, 2))
+        for _ in range(100):
+            y = opjit.square(y) * 1
+        self.assertEqual(opjit.compile(y)().tolist(), [[1, 1], [1, 1]])
+        with self.assertRaises(TypeError):
+            opjit.softmax([None])
+        with self.assertRaisesRegex(AttributeError, "nope"):
+            opjit.ones((2, 2)).nope
+
     def test_anything(self):
         """Whatever a graph or kernel is given, it is taken, or refused in one line."""
         random = np.random.default_rng(5)

@@ -9,6 +9,7 @@
 
 The functions of this module read like NumPy's; opjit.ops has every operator.
 """
+import functools as _functools
 import os as _os
 import warnings as _warnings
 from math import inf, nan
@@ -219,7 +220,7 @@ def floor_divide(a, b):
 
 def square(x):
     """x * x"""
-    return x * x
+    return _node("ELEMENT_WISE_MULTIPLY", (x, x))
 
 
 def where(condition, a, b):
@@ -235,6 +236,16 @@ def clip(x, least, most):
     return _node("ELEMENT_WISE_CLIP1", (x,), {"Min": least, "Max": most})
 
 
+def _operand(function):
+    """The function, whose first operand may be a number or an array, too."""
+    @_functools.wraps(function)
+    def call(x, *rest, **more):
+        if not isinstance(x, (Tensor, _Deferred)):
+            x = _tensor(_graph_of((*rest, *more.values())), x)
+        return function(x, *rest, **more)
+    return call
+
+
 # --- along axes -------------------------------------------------------------------------------------------------------
 def _axis(x, axis):
     return _axes(x, axis)[0]
@@ -246,8 +257,8 @@ def _dropped(x, y, axes, keepdims):
 
 
 def _reduction(function, text):
+    @_operand
     def reduce(x, axis=None, keepdims=False):
-        x = _tensor(_graph_of((x,)), x)
         axes = _axes(x, axis)
         return _dropped(x, _node("REDUCE", (x,), {"Function": function, "Axes": axes}), axes, keepdims)
     reduce.__doc__ = text + "  axis: one, several, or None: all."
@@ -271,6 +282,7 @@ def all(x, axis=None, keepdims=False):
     return min(x != 0, axis, keepdims)
 
 
+@_operand
 def var(x, axis=None, keepdims=False, ddof=0):
     """The variance along axes."""
     centred, count = x - mean(x, axis, True), 1
@@ -287,6 +299,7 @@ def std(x, axis=None, keepdims=False, ddof=0):
 
 
 def _arg(type):
+    @_operand
     def function(x, axis, keepdims=False):
         axes = _axes(x, axis)
         y = _node(type, (x,), {"Axes": axes, "AxisDirection": "INCREASING"})
@@ -298,36 +311,44 @@ def _arg(type):
 argmax, argmin = _arg("ARGMAX"), _arg("ARGMIN")
 
 
+@_operand
 def softmax(x, axis=-1):
     """exp(x) over its sum along the axis."""
     return _node("ACTIVATION_SOFTMAX1", (x,), {"Axes": _axes(x, axis)})
 
 
+@_operand
 def log_softmax(x, axis=-1):
     """The logarithm of softmax."""
     return _node("ACTIVATION_LOG_SOFTMAX1", (x,), {"Axes": _axes(x, axis)})
 
 
+@_operand
 def layer_norm(x, scale=None, bias=None, axis=-1, epsilon=1e-5):
     """(x - mean) / sqrt(variance + epsilon) along the axes, times scale, plus bias."""
     return _node("MEAN_VARIANCE_NORMALIZATION1", (x, scale, bias),
                  {"Axes": _axes(x, axis), "NormalizeVariance": True, "Epsilon": epsilon})
 
 
+@_operand
 def cumsum(x, axis):
     """Running sums along the axis."""
     return _node("CUMULATIVE_SUMMATION", (x,), {"Axis": _axis(x, axis), "AxisDirection": "INCREASING",
                                                 "HasExclusiveSum": False})
 
 
+@_operand
 def topk(x, k, axis=-1):
     """The k greatest elements along the axis, the greatest first, and their indices (uint32)."""
     return _add_node("TOP_K", (x,), {"Axis": _axis(x, axis), "K": k}, [(None, None)] * 2)
 
 
 # --- products, and what moves elements --------------------------------------------------------------------------------
+@_operand
 def broadcast_to(x, shape):
     """x with its dimensions of size 1 repeated."""
+    if isinstance(x, _Deferred):
+        return x.then(lambda t: broadcast_to(t, shape))
     return Tensor(x._graph, x._graph._core.broadcast(x._handle, tuple(shape)))
 
 
@@ -350,11 +371,13 @@ def _padded(shape, rank):
     return (1,) * (rank - len(shape)) + tuple(shape)
 
 
+@_operand
 def reshape(x, shape):
     """The elements in row-major order by other sizes; one of them may be -1."""
     return x.reshape(shape)
 
 
+@_operand
 def transpose(x, axes=None):
     """Dimension d is axes[d] of x."""
     return x.transpose(axes or ())
@@ -368,12 +391,14 @@ def concatenate(tensors, axis=0):
     return _node("JOIN", tuple(tensors), {"Axis": _axis(first, axis)})
 
 
+@_operand
 def expand_dims(x, axis):
     """x with a dimension of size 1 more, which is that of the result's axis."""
     axis = axis + x.ndim + 1 if axis < 0 else axis
     return x.reshape([*x.shape[:axis], 1, *x.shape[axis:]])
 
 
+@_operand
 def squeeze(x, axis=None):
     """x without its dimensions of size 1, or without those of the axes."""
     axes = [d for d, n in enumerate(x.shape) if n == 1] if axis is None else _axes(x, axis)
@@ -385,15 +410,18 @@ def squeeze(x, axis=None):
 
 def stack(tensors, axis=0):
     """Side by side in a new dimension, which is that of the result's axis."""
-    return concatenate([expand_dims(x, axis) for x in tensors], axis)
+    graph, dtype = _graph_of(tensors), _common_dtype(tensors)
+    return concatenate([expand_dims(_tensor(graph, x, dtype), axis) for x in tensors], axis)
 
 
+@_operand
 def flip(x, axis=None):
     """x with the axes in reverse."""
     axes = _axes(x, axis)
     return x[tuple(slice(None, None, -1 if d in axes else 1) for d in range(x.ndim))]
 
 
+@_operand
 def swapaxes(x, a, b):
     """x with two dimensions in each other's place."""
     axes = list(range(x.ndim))
@@ -401,18 +429,23 @@ def swapaxes(x, a, b):
     return x.transpose(axes)
 
 
+@_operand
 def split(x, parts, axis=0):
     """That many equal parts along the axis."""
     return _add_node("SPLIT", (x,), {"Axis": _axis(x, axis)}, [(None, None)] * parts)
 
 
+@_operand
 def tile(x, repeats):
-    """x repeated that often in each dimension."""
-    return _node("TILE", (x,), {"Repeats": tuple(repeats)})
+    """x repeated that often in each dimension; repeats may lack the first ones, or be a number for the last one."""
+    repeats = (repeats,) if isinstance(repeats, int) else repeats
+    return _node("TILE", (x,), {"Repeats": _padded(repeats, x.ndim)})
 
 
+@_operand
 def pad(x, widths, value=0.0):
-    """x with (before, behind) elements of value around each dimension."""
+    """x with (before, behind) elements of value around each dimension; a number: that many everywhere."""
+    widths = [(widths, widths)] * x.ndim if isinstance(widths, int) else widths
     return _node("PADDING", (x,), {"PaddingMode": "CONSTANT", "PaddingValue": value,
                                    "StartPadding": [w[0] for w in widths], "EndPadding": [w[1] for w in widths]})
 

@@ -93,23 +93,45 @@ def _copy_tensor(graph, number):
 class Deferred:
     """A tensor that belongs to no graph yet, such as opjit.tri(4, 4): it joins that of what it is used with."""
 
-    __slots__ = ("_make", "_dtype", "ndim", "shape")
+    __slots__ = ("_make", "_dtype", "_depth", "ndim", "shape")
     __array_priority__ = 1000
+    __array_ufunc__ = None
 
-    def __init__(self, make, shape, dtype):
-        self._make, self.shape, self._dtype = make, shape, dtype
+    def __init__(self, make, shape, dtype, depth=0):
+        self._make, self.shape, self._dtype, self._depth = make, shape, dtype, depth
         self.ndim = len(shape)
 
     def join(self, graph, dtype=None):
         """The tensor; dtype: what is wanted where nobody has said one."""
         return self._make(graph, self._dtype or dtype or "float32")
 
+    def then(self, function):
+        """What the function makes of the tensor, which belongs to no graph yet either; far from here to one of its own."""
+        before = self.join(Graph())
+        after = function(before)
+        if self._depth == 16:
+            return after
+        kept = after.dtype == before.dtype
+        return Deferred(lambda graph, dtype: function(self.join(graph, dtype if kept else None)), after.shape,
+                        self._dtype if kept else after.dtype, self._depth + 1)
+
+    def __getattr__(self, name):
+        """Methods of Tensor."""
+        found = getattr(Tensor, name) if name[0] != "_" else None
+        if found is None:
+            raise AttributeError(f"a tensor without a graph has no {name}")
+        if name == "T":
+            return self.then(lambda x: x.T)
+        if isinstance(found, property):
+            return getattr(self.join(Graph()), name)
+        return lambda *operands, **more: self.then(lambda x: found(x, *operands, **more))
+
 
 def graph_of(operands):
     """The graph of the first tensor among them; a new one where all are deferred or constants."""
     graphs = [x._graph for x in operands if isinstance(x, Tensor)]
     if any(g is not graphs[0] for g in graphs):
-        raise ValueError("the tensors are of several graphs")
+        raise ValueError("the tensors are of several graphs; what is made of ones(), arange() and the like alone may be")
     return graphs[0] if graphs else Graph()
 
 
@@ -153,6 +175,10 @@ def add_node(type, operands, values=None, outputs=((None, None),), name=None):
 
 
 def _node(type, operands, values=None, dtype=None, shape=None):
+    open_ones = [x for x in operands if isinstance(x, Deferred)]
+    if len(open_ones) == 1 and not any(isinstance(x, Tensor) for x in operands):
+        return open_ones[0].then(lambda t: _node(type, [t if isinstance(x, Deferred) else x for x in operands], values,
+                                                 dtype, shape))
     return add_node(type, operands, values, [(dtype, shape)])[0]
 
 
@@ -346,3 +372,20 @@ class Tensor:
             out = Tensor(self._graph, self._graph._core.slice(self._handle, offsets,
                          [-(-n // abs(s)) for n, s in zip(sizes, strides)], strides))
         return out if tuple(result) == out.shape else out.reshape(result or [1])
+
+
+def _operator(name):
+    """Tensor's, of one that joins the graph of the other operand, if that has one."""
+    function = vars(Tensor)[name]
+
+    def method(self, *operands):
+        if any(isinstance(x, (Tensor, Deferred)) for x in operands):
+            return function(self.join(graph_of(operands), common_dtype(operands)), *operands)
+        return self.then(lambda x: function(x, *operands))
+    return method
+
+
+for _name in vars(Tensor):
+    if _name[:2] == "__" and callable(vars(Tensor)[_name]) and _name not in vars(Deferred) and _name not in (
+            "__hash__", "__len__", "__reduce__", "__repr__"):
+        setattr(Deferred, _name, _operator(_name))
