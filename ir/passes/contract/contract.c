@@ -23,6 +23,8 @@ enum {
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
+    WIDE_ROWS = 4,          /* of tiles of three vectors, with 16 registers: they load less for each sum, */
+    MORE_SUMS = 20,         /* which is worth one in so many sums more */
     TILE_VECTORS = 2,       /* of columns, */
     MOST_TILE_VECTORS = 3,  /* or of three, with 32 vector registers, where fewer columns are for nothing: */
     SAVED_COLUMNS = 40,     /* one in so many, by which a tile of two is faster */
@@ -112,13 +114,46 @@ static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_tar
     return three && of_three * SAVED_COLUMNS < of_two * (SAVED_COLUMNS - 1) ? most : usual;
 }
 
+/* Sums of all tiles of these sizes, those that are for nothing, too. */
+static int64_t sums_of(const contraction *c, int64_t rows, int64_t columns)
+{
+    return up(c->side[CONTRACT_ROWS].size, rows) * rows * up(c->side[CONTRACT_COLUMNS].size, columns) * columns;
+}
+
+static void choose_tile(contraction *c, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    rows->tile = rows_of_tile(c, target);
+    columns->tile = columns_of_tile(c, lanes, target);
+    const int64_t sums = sums_of(c, rows->tile, columns->tile), three = MOST_TILE_VECTORS * lanes;
+    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || c->def.type != IR_F32 ||
+        c->bytes > 0 || c->r->general || rows->size < WIDE_ROWS ||
+        sums_of(c, WIDE_ROWS, three) > sums + sums / MORE_SUMS)
+        return;
+    rows->tile = WIDE_ROWS;
+    columns->tile = three;
+    c->wide = true;
+}
+
 /* For set_blocks: however many there are. */
 static const int64_t ALL = INT64_MAX / 2;
+
+/* So many tiles of a block, or fewer, but more than half, if all blocks are equal then: tiles store the results. */
+static int64_t equal_tiles(int64_t tiles, int64_t fit)
+{
+    for (int64_t some = fit; some > fit / 2; some--)
+        if (tiles % some == 0)
+            return some;
+    return fit;
+}
 
 /* Blocks of about the same size, at most `most`, of whole tiles; of one size where the kernel is for many. */
 static void set_blocks(const contraction *c, contract_side *s, int64_t most)
 {
-    const int64_t tiles = up(s->size, s->tile), fit = most / s->tile > 0 ? most / s->tile : 1;
+    const int64_t tiles = up(s->size, s->tile);
+    int64_t fit = most / s->tile > 0 ? most / s->tile : 1;
+    if (c->wide)
+        fit = s->size % s->tile == 0 ? equal_tiles(tiles, fit) : up(most, s->tile);
     s->blocks = up(tiles, fit);
     s->block = (c->r->general && most < ALL ? fit : up(tiles, s->blocks)) * s->tile;
     s->blocks = up(s->size, s->block);
@@ -213,8 +248,7 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
     } else if (c->streams) {
         choose_stream(c, lanes, target);
     } else {
-        rows->tile = rows_of_tile(c, target);
-        columns->tile = columns_of_tile(c, lanes, target);
+        choose_tile(c, lanes, target);
         choose_blocks(c, target);
     }
     c->side[CONTRACT_COLUMNS].lines = opjit_ir_contract_is_in_lines(c, given, target);

@@ -302,12 +302,54 @@ START_TEST(columns_that_are_kept)
 }
 END_TEST
 
+/* With 16 vector registers tiles have three vectors where that is not a twentieth more sums.  Blocks of whole tiles are
+ * equal: of 32 tiles of columns four, not five. */
+START_TEST(tiles_of_16_registers)
+{
+    static const struct {
+        int rows, columns;
+        const char *totals, *tile;
+    } cases[] = {
+        { 128, 768, " f32[128,96] ", " f32[4,24] " }, { 511, 513, " f32[128,264] ", " f32[4,24] " },
+        { 4, 48, " f32[4,48] ", " f32[4,24] " },      { 12, 64, " f32[12,64] ", " f32[6,16] " },
+        { 3, 48, " f32[3,48] ", " f32[3,16] " },      { 6, 48, " f32[6,48] ", " f32[6,16] " },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char source[512];
+        rt_target target;
+        rt_bytes text;
+        ir_func f;
+        opjit_error error = { 0 };
+        const int m = cases[i].rows, n = cases[i].columns;
+        ck_assert(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK);
+        const ir_pass_env env = { .target = &target, .verify = true };
+        snprintf(source, sizeof source,
+                 "kernel @f {\n in %%a: f32[%d,512]\n in %%b: f32[512,%d]\n out %%o: f32[%d,%d]\n"
+                 " def %%s: f32[%d,%d] (%%i,%%j) = reduce dot %%k in 0..512 block 256: "
+                 "pair(load %%a[%%i,%%k], load %%b[%%k,%%j])\n yield %%o (%%p,%%q) = load %%s[%%p,%%q]\n}\n",
+                 m, n, m, n, m, n);
+        ck_assert_msg(opjit_ir_parse(source, strlen(source), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK,
+                      "%s", error.message);
+        ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_CLEANED, &error) == OPJIT_OK, "%s", error.message);
+        opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+        opjit_ir_print(&f, &text);
+        opjit_rt_bytes_u8(&text, 0);
+        ck_assert_msg(strstr((const char *)text.data, cases[i].totals) != NULL &&
+                          strstr((const char *)text.data, cases[i].tile) != NULL,
+                      "%s", (const char *)text.data);
+        opjit_rt_bytes_free(&text);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ir.contract");
     TCase *tcase = tcase_create("products");
     tcase_add_test(tcase, products);
     tcase_add_test(tcase, columns_that_are_kept);
+    tcase_add_test(tcase, tiles_of_16_registers);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
