@@ -139,6 +139,25 @@ static void add_workspace(const ir_func *f, bool on_gpu, rt_meta_source *source)
     source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
 }
 
+/* For many sizes: as often as the forms say that the steps run at most, which may be less than the ends of their
+ * intervals: b (n - 2) is at most 3 * 50 where b n - 2 b is below 3 * 52 - 2. */
+static void limit_extents(const fe_unit *unit, const opjit_range_info *range, uint32_t first,
+                          const rt_meta_source *source, tables *out)
+{
+    const opjit_size_form *const forms = source->forms + (source->inputs + source->outputs) * OPJIT_BUFFER_FORMS;
+    opjit_param_info dims[OPJIT_MAX_DIMS] = { 0 };
+    for (uint32_t d = 0; d < unit->dim_count; d++) {
+        dims[d] = unit->dims[d];
+        dims[d].lo = range != NULL ? range->lo[d] : dims[d].lo;
+        dims[d].hi = range != NULL ? range->hi[d] : dims[d].hi;
+    }
+    for (uint32_t s = first; s < source->steps; s++) {
+        uint64_t most;
+        if (opjit_rt_form_range(&forms[s], dims, unit->dim_count, &most)) /* else the image is refused */
+            out->steps[s].extent = most;
+    }
+}
+
 static opjit_status describe_variants(const fe_unit *unit, const uint64_t *entries, rt_meta_source *source, tables *out,
                                       opjit_error *error)
 {
@@ -147,6 +166,8 @@ static opjit_status describe_variants(const fe_unit *unit, const uint64_t *entri
         const uint32_t first = source->steps;
         const uint32_t once = opjit_ir_once_count(f);
         TRY(describe_steps(f, entries == NULL ? NULL : entries + first, source, out, error));
+        if (source->forms != NULL)
+            limit_extents(unit, source->ranges == NULL ? NULL : &source->ranges[i], first, source, out);
         out->variants[source->variants++] =
             (opjit_variant_info){ unit->program.masks[i], first + once, source->steps - first - once };
         source->once_first = first; /* the last variant's are run for all */
