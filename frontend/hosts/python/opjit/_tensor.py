@@ -106,7 +106,7 @@ class Deferred:
         return self._make(graph, self._dtype or dtype or "float32")
 
     def then(self, function):
-        """What the function makes of the tensor, which belongs to no graph yet either; far from here to one of its own."""
+        """What the function makes of the tensor: it belongs to no graph yet either, unless it is a long way to it."""
         before = self.join(Graph())
         after = function(before)
         if self._depth == 16:
@@ -131,7 +131,7 @@ def graph_of(operands):
     """The graph of the first tensor among them; a new one where all are deferred or constants."""
     graphs = [x._graph for x in operands if isinstance(x, Tensor)]
     if any(g is not graphs[0] for g in graphs):
-        raise ValueError("the tensors are of several graphs; what is made of ones(), arange() and the like alone may be")
+        raise ValueError("the tensors are of several graphs; tensors of ones() and the like alone may have one")
     return graphs[0] if graphs else Graph()
 
 
