@@ -88,7 +88,11 @@ typedef struct place_rows_of {
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
     uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
-    bool is_step;         /* it is made again in each step of a recurrence, by one thread */
+    bool is_step;         /* it is made again in each step of a recurrence, by one thread; */
+    block *ahead;         /* stages that are made before it, */
+    ir_ref around[8];     /* coordinates of the recurrence's rows, as its stage has them, */
+    int64_t around_sizes[8];
+    uint32_t around_count;
     bool once;            /* what is made of constants alone is made once */
     bool general;         /* sizes are samples: blocks of products have a size of their own */
     const ir_sizes *varying; /* sizes that differ from sample to sample; NULL: none */

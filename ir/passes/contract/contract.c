@@ -301,6 +301,36 @@ static bool is_kept(contraction *c)
     return from > 0 && opjit_ir_may_keep(bytes, from);
 }
 
+/* Whether the node of a factor's expression is known before the first step of a recurrence: all but what its stage
+ * makes, of which only coordinates of its rows are allowed. */
+static bool is_known_ahead(const contraction *c, ir_ref r)
+{
+    const ir_func *f = c->f;
+    const ir_node *n = ir_at(f, r);
+    bool own = r == opjit_ir_reduced(f, c->statement);
+    if (n->op == IR_LOAD)
+        return f->tensors[n->ref].role != IR_SCRATCH;
+    for (uint32_t d = 0; d < c->out.rank && n->op == IR_VAR; d++)
+        own = own || r == opjit_ir_coordinate(f, c->statement, d);
+    for (uint32_t i = 0; i < c->r->around_count; i++)
+        own = own || r == c->r->around[i];
+    return own || (n->op != IR_VAR && n->op != IR_GET);
+}
+
+/* Whether the columns of a recurrence's step are copied before it. */
+static bool is_ahead(contraction *c)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    if (!c->r->is_step || s->dimension < 0)
+        return false;
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, ir_operand(f, c->statement, 0), s->factor));
+    for (uint32_t k = 0; k < seen.count; k++)
+        if (!is_known_ahead(c, seen.nodes[k]))
+            return false;
+    return seen.nodes != NULL;
+}
+
 bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target)
 {
     ir_func *f = r->f;
@@ -377,9 +407,8 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     rows->packed = rows->packed || (tiles && opjit_ir_contract_rows_meet(c));
     rows->whole = rows->packed && (c->streams || (tiles && c->by_columns));
     columns->turned = columns->packed && c->bytes == 0 && opjit_ir_contract_lies_apart(c);
-    columns->shared =
-        columns->packed && !c->r->is_step &&
-        (c->once || (c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share)));
+    const bool several = !c->r->is_step && c->bytes == 0 && rows->blocks > 1 && (given == NULL || given->share);
+    columns->shared = columns->packed && (c->once || several);
     columns->lines = columns->lines || (columns->packed && !columns->shared && opjit_ir_contract_is_read_in_lines(c));
     return opjit_ir_contract_write(c, stages);
 }
@@ -402,9 +431,9 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
                 opjit_ir_contract_reads_in_steps(&c, ir_operand(f, pair, columns->factor),
                                                  contract_coordinate(&c, CONTRACT_COLUMNS), 1);
     contraction words = c;
-    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c)) &&
+    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS || is_kept(&c) || is_ahead(&c)) &&
         target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words, target)) {
-        words.once = is_kept(&words);
+        words.once = is_kept(&words) || is_ahead(&words);
         if (write(&words, given, target, stages))
             return true;
     }

@@ -53,7 +53,8 @@ typedef struct contraction {
     int64_t across;         /* few rows of columns that lie apart, which are read as they lie: k in a round of a tile,
                                whose squares of columns and k code generation transposes in registers; 0: another
                                form */
-    bool once;              /* columns are constants: they are copied when the kernel gets them, not at each call */
+    bool once;              /* columns are copied when the kernel gets them, as they are constants, not at each call; or
+                               before a recurrence, not in each step */
     int64_t decoded;        /* columns are computed of bytes, as they are read: columns of a tile; 0: another form */
     int64_t decoded_k;      /* and k of a block that shares what else they are computed of */
     bool by_columns;        /* a tile of columns stays in the first cache for all tiles of rows that lie in memory */
@@ -72,6 +73,8 @@ typedef struct contraction {
     int64_t bytes;          /* k of bytes, whose words are the k of all other members; 0: no bytes */
     int64_t in_word;        /* of which so many: four, or two numbers of 16 bits, less their zero points */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
+    bool is_ahead;          /* what is written is a stage before the recurrence, with these for its rows' */
+    ir_ref around[8];
     bool direct;            /* results are read nowhere else: tiles may store them */
     ir_ref first_k, here_k; /* of the block of k */
     bool ends;              /* it is the last one, whose tiles make the results of their sums and the totals */

@@ -136,21 +136,34 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list)
 
 /* --- a temp for all blocks of rows -------------------------------------------------------------------------------- */
 
-/* Whether the columns' factor moves with dimension d of the result, which neither side has. */
-static bool is_of_matrix(const contraction *c, uint32_t d)
+/* Coordinates of matrices: those of a recurrence's rows, if it is a step of one, then those of the result that neither
+ * side has.  The size of coordinate i, 1 where the columns' factor does not move with it. */
+static int64_t matrix_size(const contraction *c, uint32_t i)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const place_rows_of *r = c->r;
     const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
-    return (int32_t)d != s->dimension && (int32_t)d != c->side[CONTRACT_ROWS].dimension && c->out.sizes[d] > 1 &&
-           opjit_ir_uses(c->f, factor, opjit_ir_coordinate(c->f, c->statement, d));
+    const uint32_t d = i - r->around_count;
+    if (i < r->around_count)
+        return opjit_ir_uses(c->f, factor, r->around[i]) ? r->around_sizes[i] : 1;
+    const bool moves = (int32_t)d != s->dimension && (int32_t)d != c->side[CONTRACT_ROWS].dimension &&
+                       opjit_ir_uses(c->f, factor, opjit_ir_coordinate(c->f, c->statement, d));
+    return moves ? (int64_t)c->out.sizes[d] : 1;
+}
+
+static uint32_t matrix_rank(const contraction *c)
+{
+    return c->r->around_count + c->out.rank;
 }
 
 void opjit_ir_contract_set_matrix(contraction *c, block *list)
 {
+    const uint32_t around = c->r->around_count;
     ir_ref number = opjit_ir_index(c->f, 0);
-    for (uint32_t d = 0; d < c->out.rank; d++)
-        if (is_of_matrix(c, d))
-            number = contract_plus(c, contract_times(c, number, (int64_t)c->out.sizes[d]), c->at[d]);
+    for (uint32_t i = 0; i < matrix_rank(c); i++)
+        if (matrix_size(c, i) > 1)
+            number = contract_plus(c, contract_times(c, number, matrix_size(c, i)),
+                                   i < around ? c->r->around[i] : c->at[i - around]);
     c->matrix = opjit_ir_block_let(c->f, list, number);
 }
 
@@ -172,20 +185,19 @@ static bool declare_temp(contraction *c, int64_t matrices, int64_t tiles)
 
 void opjit_ir_contract_at_matrix(contraction *c, ir_ref p, int64_t below)
 {
-    for (uint32_t d = 0; d < c->out.rank; d++) {
-        c->at[d] = opjit_ir_index(c->f, 0);
-        if (!is_of_matrix(c, d))
-            continue;
-        below /= (int64_t)c->out.sizes[d];
-        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
+    for (uint32_t i = 0; i < matrix_rank(c); i++) {
+        const int64_t size = matrix_size(c, i);
+        below /= size;
+        const ir_ref digit = opjit_ir_contract_digit(c, p, below, size);
+        *(i < c->r->around_count ? &c->around[i] : &c->at[i - c->r->around_count]) = digit;
     }
 }
 
 int64_t opjit_ir_contract_matrices(const contraction *c)
 {
     int64_t matrices = 1;
-    for (uint32_t d = 0; d < c->out.rank; d++)
-        matrices *= is_of_matrix(c, d) ? (int64_t)c->out.sizes[d] : 1;
+    for (uint32_t i = 0; i < matrix_rank(c); i++)
+        matrices *= matrix_size(c, i);
     return matrices;
 }
 
@@ -198,19 +210,13 @@ typedef struct shared_part {
 static ir_ref share_stage(contraction *c, const shared_part *of, int64_t pieces, block *out)
 {
     ir_func *f = c->f;
-    int64_t below = of->matrices * of->blocks * pieces;
-    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, below), 1);
+    const int64_t all = of->matrices * of->blocks * pieces;
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, all), 1);
     if (f->failed)
         return 0;
     *out = (block){ .parent = stage };
     const ir_ref p = ir_at(f, stage)->ref;
-    for (uint32_t d = 0; d < c->out.rank; d++) {
-        c->at[d] = opjit_ir_index(f, 0);
-        if (!is_of_matrix(c, d))
-            continue;
-        below /= (int64_t)c->out.sizes[d];
-        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
-    }
+    opjit_ir_contract_at_matrix(c, p, all);
     const ir_ref matrix = opjit_ir_contract_digit(c, p, of->blocks * pieces, of->matrices); /* one digit, no sum */
     c->matrix = opjit_ir_block_let(f, out, matrix);
     const ir_ref q = opjit_ir_contract_digit(c, p, pieces, of->blocks);
@@ -259,6 +265,7 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
     const int64_t matrices = opjit_ir_contract_matrices(c);
     if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
         return;
+    c->is_ahead = c->r->around_count > 0;
     const int64_t blocks = contract_blocks_of_k(c),
                   rows = s->turned || c->bytes > 0 ? 0 : c->length / contract_most_k(c);
     if (whole > 0 && rows > 0)
@@ -269,6 +276,7 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
         share_tiles(c, stages, &(shared_part){ matrices, 0, blocks, whole, 1 });
     if (c->bytes > 0)
         opjit_ir_contract_share_sums(c, stages, matrices, s->blocks * (s->block / s->tile));
+    c->is_ahead = false;
 }
 
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block)

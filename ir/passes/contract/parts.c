@@ -165,7 +165,11 @@ ir_ref opjit_ir_contract_factor_at(contraction *c, uint32_t side, ir_ref own, ir
         at[s->dimension] = own;
     at[c->out.rank] = k;
     const ir_ref pair = opjit_ir_inline(&c->in, c->statement, c->out.rank + 1, at);
-    return c->f->failed ? 0 : ir_operand(c->f, pair, s->factor);
+    const ir_ref factor = c->f->failed ? 0 : ir_operand(c->f, pair, s->factor);
+    ir_map map = { 0 };
+    for (uint32_t i = 0; i < c->r->around_count && c->is_ahead && factor != 0; i++)
+        ir_map_set(c->f, &map, c->r->around[i], c->around[i]);
+    return c->is_ahead && factor != 0 ? opjit_ir_remake(c->f, &map, factor) : factor;
 }
 
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k)

@@ -159,13 +159,13 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    block made = { 0 }; /* which nobody runs where the product is refused in the end */
+    block made = { 0 }, ahead = { 0 }; /* which nobody runs where the product is refused in the end */
     c->in = (inliner){ .f = f,
                        .sources = c->r->sources,
                        .private_views = c->r->private_views || columns->shared || c->split };
     opjit_ir_contract_declare_turn(c);
     if (columns->shared)
-        opjit_ir_contract_share_columns(c, &made);
+        opjit_ir_contract_share_columns(c, &ahead);
     opjit_ir_contract_declare(c);
     c->direct = contract_sets_totals(c) && c->bytes == 0 && c->together == 0 && c->decoded == 0 && !c->r->general;
     if (c->split)
@@ -185,6 +185,7 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     opjit_ir_contract_results(c, &body);
     if (c->in.refused || f->failed)
         return false;
+    opjit_ir_block_move(f, &ahead, c->r->is_step ? c->r->ahead : stages);
     opjit_ir_block_add(f, &made, stage);
     opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)

@@ -180,6 +180,21 @@ static void add_feeds(writer *w, block *list)
     }
 }
 
+/* For products: the coordinates of rows, and where stages go that are made before the first step. */
+static void set_around(writer *w, block *stages)
+{
+    const recurrence *r = w->r;
+    const ir_tensor *t = &w->f->tensors[ir_at(w->f, w->p->items[r->first].statement)->ref];
+    place_rows_of *rows = &w->p->rows;
+    rows->ahead = stages;
+    for (uint32_t d = 1; d < r->base && !w->f->failed; d++) {
+        if (ir_is_index_const(w->f, r->at[d]))
+            continue;
+        rows->around[rows->around_count] = r->at[d];
+        rows->around_sizes[rows->around_count++] = (int64_t)t->sizes[d];
+    }
+}
+
 uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages)
 {
     const uint32_t number = p->items[first].recurrence;
@@ -187,6 +202,7 @@ uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages)
     if (r == NULL)
         return first;
     writer w = { .p = p, .r = r, .f = p->f };
+    set_around(&w, stages);
     add_role(&w, &r->body, RECURRENCE_STATE);
     opjit_ir_block_add(p->f, &r->body, r->loop);
     for (uint32_t i = 0; i < r->count && !p->f->failed; i++)
@@ -196,6 +212,7 @@ uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages)
             add_member(&w, &r->steps, &r->members[i]);
     add_feeds(&w, &r->steps);
     add_role(&w, &r->body, RECURRENCE_LAST);
+    p->rows.around_count = 0;
     opjit_ir_block_add(p->f, stages, r->stage);
     ir_took(p->f, IR_STEP_RECURRENCE);
     return first + r->count;
