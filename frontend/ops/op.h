@@ -215,6 +215,7 @@ const void *opjit_fe_field(const op_def *def, const void *desc, const char *name
 
 /* What the tables call operators of opjit's own. */
 #define DML_OPERATOR_SCATTER_REDUCE OPJIT_OPERATOR_SCATTER_REDUCE
+#define DML_OPERATOR_DYNAMIC_QUANTIZE_LSTM OPJIT_OPERATOR_DYNAMIC_QUANTIZE_LSTM
 
 /* Whether a feature level (0: none) has the operator. */
 static inline bool op_is_at(const op_def *def, uint32_t level)

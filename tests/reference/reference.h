@@ -93,6 +93,8 @@ void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPE
 void ref_rnn(const DML_RNN_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_gru(const DML_GRU_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_lstm(const DML_LSTM_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_dynamic_quantize_lstm(const OPJIT_DYNAMIC_QUANTIZE_LSTM_OPERATOR_DESC *desc, ref_inputs inputs,
+                               ref_outputs outputs);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* Within a tolerance.  MULTIHEAD_ATTENTION is this with HeadCount for both counts. */

@@ -239,6 +239,8 @@ const computed_row computed_rows[] = {
     { ROW(RNN), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
     { ROW(GRU), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
     { ROW(LSTM), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
+    { .type = OPJIT_OPERATOR_DYNAMIC_QUANTIZE_LSTM, .name = "DYNAMIC_QUANTIZE_LSTM", { { COMPUTED_NONE, 4, 4, "F" } },
+      computed_draw_quantized_lstm, computed_quantized_lstm },
     { ROW(TOP_K), { { 0x1000, 4, 4, "F" }, { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
                     { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
     { ROW(TOP_K1), { { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },

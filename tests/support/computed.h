@@ -64,6 +64,7 @@ typedef struct computed_case {
         DML_RNN_OPERATOR_DESC rnn;
         DML_GRU_OPERATOR_DESC gru;
         DML_LSTM_OPERATOR_DESC lstm;
+        OPJIT_DYNAMIC_QUANTIZE_LSTM_OPERATOR_DESC quantized_lstm;
     } desc;
     union { /* pooling with Dilations */
         DML_AVERAGE_POOLING1_OPERATOR_DESC average1;

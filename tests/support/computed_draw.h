@@ -123,6 +123,8 @@ void computed_fold(const void *user, const void *const *inputs, void *const *out
 /* --- recurrent networks (computed_recurrent.c) -------------------------------------------------------------------- */
 void computed_draw_recurrent(computed_draw *d);
 void computed_recurrent(const void *user, const void *const *inputs, void *const *outputs);
+void computed_draw_quantized_lstm(computed_draw *d);
+void computed_quantized_lstm(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- rows whose draws have files of their own --------------------------------------------------------------------- */
 void draw_convolution(computed_draw *d);

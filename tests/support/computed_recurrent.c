@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* computed_recurrent.c - draws of RNN, GRU and LSTM, for rows of computed.c. */
+/* computed_recurrent.c - draws of RNN, GRU, LSTM and DYNAMIC_QUANTIZE_LSTM, for rows of computed.c. */
 #include "tests/support/computed_draw.h"
 
 typedef struct sizes {
@@ -107,4 +107,53 @@ void computed_recurrent(const void *user, const void *const *inputs, void *const
         ref_gru(&c->desc.gru, inputs, outputs);
     else
         ref_rnn(&c->desc.rnn, inputs, outputs);
+}
+
+/* --- DYNAMIC_QUANTIZE_LSTM ---------------------------------------------------------------------------------------- */
+
+static const DML_TENSOR_DESC *draw_weights(computed_draw *d, uint32_t i, DML_TENSOR_DATA_TYPE type, const uint32_t *of)
+{
+    d->c->present[i] = true;
+    return draw_of(d, &d->c->inputs[i], type, false, of);
+}
+
+/* One element for each direction, or for each of its columns. */
+static const DML_TENSOR_DESC *draw_vector(computed_draw *d, uint32_t i, DML_TENSOR_DATA_TYPE type, uint32_t directions,
+                                          uint32_t columns)
+{
+    return draw_weights(d, i, type, (const uint32_t[]){ 1, 1, directions, chance(d, 50) ? columns : 1 });
+}
+
+void computed_draw_quantized_lstm(computed_draw *d)
+{
+    const DML_RECURRENT_NETWORK_DIRECTION direction = (DML_RECURRENT_NETWORK_DIRECTION)below(d, 3);
+    const DML_TENSOR_DATA_TYPE of_w = below(d, 2) == 0 ? DML_TENSOR_DATA_TYPE_UINT8 : DML_TENSOR_DATA_TYPE_INT8,
+                               of_r = chance(d, 70) ? of_w : DML_TENSOR_DATA_TYPE_UINT8;
+    const sizes s = draw_sizes(d, direction == DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL);
+    const uint32_t gates = 4 * s.hidden, n = s.directions, b = s.batch, h = s.hidden, single[4] = { 1, n, b, h };
+    OPJIT_DYNAMIC_QUANTIZE_LSTM_OPERATOR_DESC *desc = &d->c->desc.quantized_lstm;
+    desc->InputTensor = draw_input(d, 0, false, (const uint32_t[]){ 1, s.times, b, s.width });
+    desc->WeightTensor = draw_weights(d, 1, of_w, (const uint32_t[]){ 1, n, gates, s.width });
+    desc->RecurrenceTensor = draw_weights(d, 2, of_r, (const uint32_t[]){ 1, n, gates, h });
+    desc->BiasTensor = draw_input(d, 3, true, (const uint32_t[]){ 1, 1, n, 2 * gates });
+    desc->HiddenInitTensor = draw_input(d, 4, true, single);
+    desc->CellMemInitTensor = draw_input(d, 5, true, single);
+    desc->WeightScaleTensor = draw_vector(d, 6, d->type, n, gates);
+    desc->WeightZeroPointTensor = chance(d, 60) ? draw_vector(d, 7, of_w, n, gates) : NULL;
+    desc->RecurrenceScaleTensor = draw_vector(d, 8, d->type, n, gates);
+    desc->RecurrenceZeroPointTensor = chance(d, 60) ? draw_vector(d, 9, of_r, n, gates) : NULL;
+    desc->OutputSequenceTensor =
+        draw_of(d, &d->c->output, d->type, true, (const uint32_t[]){ s.times, n, b, h });
+    desc->OutputSingleTensor = draw_output(d, 0, single);
+    desc->OutputCellSingleTensor = draw_output(d, 1, single);
+    desc->ActivationDescCount = 3 * n;
+    draw_activations(d, desc->ActivationDescCount);
+    desc->ActivationDescs = d->c->functions;
+    desc->Direction = direction;
+}
+
+void computed_quantized_lstm(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_dynamic_quantize_lstm(&c->desc.quantized_lstm, inputs, outputs);
 }

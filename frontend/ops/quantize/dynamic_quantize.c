@@ -81,6 +81,25 @@ static ir_ref lower_end(op_lowering *l, const op_element *e, ir_kind kind, uint3
     return end;
 }
 
+ir_ref opjit_fe_range_scale(const op_element *e, ir_ref least, ir_ref greatest)
+{
+    const ir_ref lo = op2(e, IR_MIN, least, zero(e)), hi = op2(e, IR_MAX, greatest, zero(e));
+
+    return choose(e, ir_expr2(e->f, IR_EQ, IR_BOOL, hi, lo), one(e),
+                  op2(e, IR_DIV, op2(e, IR_SUB, hi, lo), opjit_fe_whole(e, e->type, 255)));
+}
+
+ir_ref opjit_fe_range_zero(const op_element *e, ir_ref least, ir_ref scale)
+{
+    const int64_t lowest = ir_is_signed(e->result) ? -128 : 0;
+    const ir_ref lo = op2(e, IR_MIN, least, zero(e));
+    const ir_ref from = op2(e, IR_SUB, opjit_fe_whole(e, e->type, lowest), op2(e, IR_DIV, lo, scale));
+    const ir_ref whole = cast_to(e, IR_I32, cast_to(e, IR_I16, op1(e, IR_RINT, from)));
+
+    return op2(e, IR_MIN, op2(e, IR_MAX, whole, opjit_fe_whole(e, IR_I32, lowest)),
+               opjit_fe_whole(e, IR_I32, lowest + 255));
+}
+
 static void lower(op_lowering *l)
 {
     op_element e = { .f = l->f,
@@ -88,26 +107,19 @@ static void lower(op_lowering *l)
                      .result = opjit_fe_output_type(l, OUTPUT),
                      .masks = l->masks };
     const uint32_t axes = (1u << l->op->inputs[0].rank) - 1;
-    const int64_t lowest = ir_is_signed(e.result) ? -128 : 0;
     ir_ref at[OPJIT_MAX_RANK];
     const ir_ref least = lower_end(l, &e, IR_KMIN, axes), greatest = lower_end(l, &e, IR_KMAX, axes);
     const ir_ref scale = opjit_fe_def(l, e.type, axes);
 
     opjit_fe_own(l, scale, at);
-    ir_ref lo = op2(&e, IR_MIN, opjit_fe_value_at(l, least, axes, at), zero(&e));
-    const ir_ref hi = op2(&e, IR_MAX, opjit_fe_value_at(l, greatest, axes, at), zero(&e));
     opjit_fe_set(l, scale,
-                 choose(&e, ir_expr2(l->f, IR_EQ, IR_BOOL, hi, lo), one(&e),
-                        op2(&e, IR_DIV, op2(&e, IR_SUB, hi, lo), opjit_fe_whole(&e, e.type, 255))));
+                 opjit_fe_range_scale(&e, opjit_fe_value_at(l, least, axes, at),
+                                      opjit_fe_value_at(l, greatest, axes, at)));
     const ir_ref point = opjit_fe_def(l, IR_I32, axes);
     opjit_fe_own(l, point, at);
-    lo = op2(&e, IR_MIN, opjit_fe_value_at(l, least, axes, at), zero(&e));
-    const ir_ref from =
-        op2(&e, IR_SUB, opjit_fe_whole(&e, e.type, lowest), op2(&e, IR_DIV, lo, opjit_fe_value_at(l, scale, axes, at)));
-    const ir_ref whole = cast_to(&e, IR_I32, cast_to(&e, IR_I16, op1(&e, IR_RINT, from)));
     opjit_fe_set(l, point,
-                 op2(&e, IR_MIN, op2(&e, IR_MAX, whole, opjit_fe_whole(&e, IR_I32, lowest)),
-                     opjit_fe_whole(&e, IR_I32, lowest + 255)));
+                 opjit_fe_range_zero(&e, opjit_fe_value_at(l, least, axes, at),
+                                     opjit_fe_value_at(l, scale, axes, at)));
 
     const ir_ref out = opjit_fe_output(l, OUTPUT);
     opjit_fe_own(l, out, at);

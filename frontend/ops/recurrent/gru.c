@@ -39,6 +39,7 @@ static recurrent read_fields(const void *desc)
     const GRU *d = desc;
     return (recurrent){ .gates = GATES,
                         .lengths = LENGTHS,
+                        .typed = 1u << LENGTHS,
                         .direction = (uint32_t)d->Direction,
                         .activations = d->ActivationDescs,
                         .activation_count = d->ActivationDescCount,

@@ -42,7 +42,7 @@ static opjit_status check_types(const opjit_operator *op, const recurrent *r, op
     bool any = false;
 
     for (uint32_t i = 0; i < op->input_count; i++)
-        if (i != r->lengths)
+        if ((r->typed >> i & 1) == 0)
             TRY(opjit_fe_same_input_type(op, i, RECURRENT_INPUT, error));
     for (uint32_t i = 0; i < op->output_count; i++) {
         any = any || op->outputs[i].present;
@@ -87,7 +87,8 @@ opjit_status opjit_fe_recurrent_validate(const opjit_operator *op, const recurre
     TRY(opjit_fe_recurrent_sizes(op, RECURRENT_RECURRENCE, (uint64_t[]){ 1, d, all, r.hidden }, error));
     TRY(opjit_fe_recurrent_sizes(op, RECURRENT_BIAS, (uint64_t[]){ 1, 1, d, 2 * all }, error));
     TRY(opjit_fe_recurrent_sizes(op, RECURRENT_HIDDEN, (uint64_t[]){ 1, d, r.batch, r.hidden }, error));
-    TRY(opjit_fe_recurrent_sizes(op, r.lengths, (uint64_t[]){ 1, 1, 1, r.batch }, error));
+    if (r.lengths != RECURRENT_NONE)
+        TRY(opjit_fe_recurrent_sizes(op, r.lengths, (uint64_t[]){ 1, 1, 1, r.batch }, error));
     for (uint32_t i = 0; i < op->output_count; i++) {
         const uint64_t sizes[4] = { i == RECURRENT_SEQUENCE ? r.times : 1, d, r.batch, r.hidden };
         for (uint32_t k = 0; k < 4 && op->outputs[i].present; k++)
@@ -120,9 +121,14 @@ static ir_ref wide(const recurrent *r, ir_ref x)
     return e->f->failed || ir_at(e->f, x)->type == IR_F32 ? x : cast_to(e, IR_F32, x);
 }
 
+ir_ref opjit_fe_recurrent_input(recurrent *r, uint32_t input, const ir_ref at[4])
+{
+    return wide(r, r->e.f->failed ? 0 : opjit_ir_load(r->e.f, r->l->inputs[input], at));
+}
+
 static ir_ref input_at(recurrent *r, uint32_t input, ir_ref a, ir_ref b, ir_ref c, ir_ref d)
 {
-    return wide(r, r->e.f->failed ? 0 : opjit_ir_load(r->e.f, r->l->inputs[input], (ir_ref[]){ a, b, c, d }));
+    return opjit_fe_recurrent_input(r, input, (ir_ref[]){ a, b, c, d });
 }
 
 ir_ref opjit_fe_recurrent_at(recurrent *r, ir_ref def, const ir_ref at[4])
@@ -141,21 +147,21 @@ ir_ref opjit_fe_recurrent_plus(const recurrent *r, ir_ref a, ir_ref b)
     return b == 0 ? a : op2(&r->e, IR_ADD, a, b);
 }
 
+static bool has_lengths(const recurrent *r)
+{
+    return r->lengths != RECURRENT_NONE && r->l->op->inputs[r->lengths].present;
+}
+
 /* How many times the sequence has, at most all: an index. */
 static ir_ref length_of(recurrent *r, ir_ref batch)
 {
     ir_func *f = r->e.f;
     const ir_ref zero_ = opjit_ir_index(f, 0), times = opjit_ir_index(f, (int64_t)r->times);
-    if (!r->l->op->inputs[r->lengths].present)
+    if (!has_lengths(r))
         return times;
     const ir_ref given =
         f->failed ? 0 : opjit_ir_load(f, r->l->inputs[r->lengths], (ir_ref[]){ zero_, zero_, zero_, batch });
     return ir_expr3(f, IR_CLAMP, IR_INDEX, ir_expr1(f, IR_TO_INDEX, IR_INDEX, given), zero_, times);
-}
-
-static bool has_lengths(const recurrent *r)
-{
-    return r->l->op->inputs[r->lengths].present;
 }
 
 /* The time of a step, or the step of a time: the same, or counted from the end of the sequence. */
@@ -224,14 +230,9 @@ ir_ref opjit_fe_recurrent_unless_ended(recurrent *r, ir_ref x, ir_ref before, co
 
 /* --- definitions -------------------------------------------------------------------------------------------------- */
 
-static fe_tensor sizes_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-    return (fe_tensor){ .rank = 4, .sizes = { a, b, c, d } };
-}
-
 ir_ref opjit_fe_recurrent_def(recurrent *r, uint64_t elements, ir_ref at[4])
 {
-    const fe_tensor like = sizes_of(r->times, r->directions, r->batch, elements);
+    const fe_tensor like = recurrent_sizes(r->times, r->directions, r->batch, elements);
     ir_ref own[OPJIT_MAX_RANK];
     const ir_ref def = opjit_fe_def_to(r->l, IR_F32, &like);
     opjit_fe_own(r->l, def, own);
@@ -261,8 +262,8 @@ static ir_ref lower_weighted(recurrent *r)
 {
     ir_func *f = r->e.f;
     r->rows = f->failed ? 0 : input_rows(r);
-    const fe_tensor like = r->rows != 0 ? sizes_of(1, r->directions, r->times * r->batch, r->gates * r->hidden)
-                                        : sizes_of(r->times, r->directions, r->batch, r->gates * r->hidden);
+    const fe_tensor like = r->rows != 0 ? recurrent_sizes(1, r->directions, r->times * r->batch, r->gates * r->hidden)
+                                        : recurrent_sizes(r->times, r->directions, r->batch, r->gates * r->hidden);
     ir_ref at[OPJIT_MAX_RANK];
     const ir_ref dot = opjit_fe_reduce_to(r->l, IR_DOT, IR_F32, &like, r->inputs);
     opjit_fe_own(r->l, dot, at);
@@ -277,7 +278,7 @@ static ir_ref lower_weighted(recurrent *r)
 
 static ir_ref lower_matrix(recurrent *r)
 {
-    const fe_tensor like = sizes_of(1, r->directions, r->hidden, r->gates * r->hidden);
+    const fe_tensor like = recurrent_sizes(1, r->directions, r->hidden, r->gates * r->hidden);
     ir_ref at[OPJIT_MAX_RANK];
     const ir_ref def = opjit_fe_def_to(r->l, IR_F32, &like);
     opjit_fe_own(r->l, def, at);
@@ -285,11 +286,16 @@ static ir_ref lower_matrix(recurrent *r)
     return def;
 }
 
-void opjit_fe_recurrent_begin(op_lowering *l, recurrent *r)
+void opjit_fe_recurrent_open(op_lowering *l, recurrent *r)
 {
     r->l = l;
     r->e = (op_element){ .f = l->f, .desc = l->op->desc, .type = IR_F32, .result = IR_F32, .masks = l->masks };
     read_sizes(l->op, r);
+}
+
+void opjit_fe_recurrent_begin(op_lowering *l, recurrent *r)
+{
+    opjit_fe_recurrent_open(l, r);
     r->weighted = lower_weighted(r);
     r->matrix = lower_matrix(r);
 }
@@ -307,7 +313,7 @@ ir_ref opjit_fe_recurrent_state(recurrent *r, uint32_t input)
 ir_ref opjit_fe_recurrent_product(recurrent *r, ir_ref values, uint64_t first, uint64_t gates)
 {
     ir_func *f = r->e.f;
-    const fe_tensor like = sizes_of(r->times, r->directions, r->batch, gates * r->hidden);
+    const fe_tensor like = recurrent_sizes(r->times, r->directions, r->batch, gates * r->hidden);
     ir_ref at[OPJIT_MAX_RANK];
     const ir_ref dot = opjit_fe_reduce_to(r->l, IR_DOT, IR_F32, &like, r->hidden);
     opjit_fe_own(r->l, dot, at);

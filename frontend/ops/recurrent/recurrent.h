@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recurrent.h - what RNN, GRU and LSTM are made of: networks whose hidden values at one time are computed from those at
- * the time before.  For rnn.c, gru.c and lstm.c.
+ * the time before.  For rnn.c, gru.c, lstm.c and dynamic_quantize_lstm.c.
  *
  * Definitions have the coordinates [step, direction, batch, element].  A step is a value of time, counted from the end
  * of each sequence where the direction is backward.  All is computed in FLOAT32, and rounded where it is stored. */
@@ -10,16 +10,18 @@
 #include "frontend/ops/pointwise.h"
 #include "frontend/ops/reduce.h"
 
-/* Positions that the three have in common. */
+/* Positions that all have in common. */
 enum { RECURRENT_INPUT, RECURRENT_WEIGHT, RECURRENT_RECURRENCE, RECURRENT_BIAS, RECURRENT_HIDDEN };
 enum { RECURRENT_SEQUENCE, RECURRENT_SINGLE, RECURRENT_CELL };
+#define RECURRENT_NONE UINT32_MAX
 
 extern const op_enum opjit_fe_recurrent_directions;
 
 /* Fields of an operator, and what its tensors say. */
 typedef struct recurrent {
     uint64_t gates, times, directions, batch, hidden, inputs; /* inputs: elements of one time */
-    uint32_t lengths;                                        /* position of SequenceLengthsTensor */
+    uint32_t lengths;       /* position of SequenceLengthsTensor; RECURRENT_NONE: there is no such field */
+    uint32_t typed;         /* inputs with types of their own, as bits; the others have InputTensor's */
     uint32_t direction;                                      /* DML_RECURRENT_NETWORK_DIRECTION */
     const DML_OPERATOR_DESC *activations;
     uint32_t activation_count, functions; /* functions: of a direction */
@@ -39,8 +41,17 @@ opjit_status opjit_fe_recurrent_sizes(const opjit_operator *op, uint32_t input, 
 void opjit_fe_recurrent_infer(op_inference *s);
 
 /* --- lowering ----------------------------------------------------------------------------------------------------- */
-/* Reads sizes, and writes what no step needs another one for. */
+/* Reads sizes. */
+void opjit_fe_recurrent_open(op_lowering *l, recurrent *r);
+/* The same, and writes what no step needs another one for: X * W^T, and R^T. */
 void opjit_fe_recurrent_begin(op_lowering *l, recurrent *r);
+/* A tensor's sizes of four dimensions. */
+static inline fe_tensor recurrent_sizes(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return (fe_tensor){ .rank = 4, .sizes = { a, b, c, d } };
+}
+/* An input's element, as FLOAT32. */
+ir_ref opjit_fe_recurrent_input(recurrent *r, uint32_t input, const ir_ref at[4]);
 /* A definition of `elements` elements for each step, direction and batch; *at: its coordinates. */
 ir_ref opjit_fe_recurrent_def(recurrent *r, uint64_t elements, ir_ref at[4]);
 /* The state before the first step is what the input has, or 0. */

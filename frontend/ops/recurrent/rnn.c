@@ -32,6 +32,7 @@ static recurrent read_fields(const void *desc)
     const RNN *d = desc;
     return (recurrent){ .gates = GATES,
                         .lengths = LENGTHS,
+                        .typed = 1u << LENGTHS,
                         .direction = (uint32_t)d->Direction,
                         .activations = d->ActivationDescs,
                         .activation_count = d->ActivationDescCount,

@@ -98,6 +98,14 @@ static uint32_t tiny_dimensions(const tiny *t)
     return t->tensors[0].rank;
 }
 
+/* Gates of a recurrent network, which are weights beside each other; 0: another operator. */
+static uint32_t gates_of(DML_OPERATOR_TYPE type)
+{
+    if (type == DML_OPERATOR_LSTM || type == OPJIT_OPERATOR_DYNAMIC_QUANTIZE_LSTM)
+        return 4;
+    return type == DML_OPERATOR_RNN ? 1 : type == DML_OPERATOR_GRU ? 3 : 0;
+}
+
 /* All fields except the tensors' shapes: arrays have one element, or one per dimension. */
 static void tiny_fields(tiny *t)
 {
@@ -110,7 +118,7 @@ static void tiny_fields(tiny *t)
                                                       { DML_OPERATOR_ACTIVATION_RELU, &relu },
                                                       { DML_OPERATOR_ACTIVATION_RELU, &relu } };
     static const DML_OPERATOR_DESC *const functions = activations;
-    const uint32_t function_count = t->info.type == DML_OPERATOR_LSTM ? 3 : t->info.type == DML_OPERATOR_GRU ? 2 : 1;
+    const uint32_t gates = gates_of(t->info.type), function_count = gates > 1 ? gates - 1 : 1;
     uint32_t tensors = 0;
     memset(t->desc.bytes, 0, sizeof t->desc.bytes);
     for (uint32_t i = 0; i < t->info.field_count; i++) {
@@ -176,12 +184,6 @@ static void tiny_begin(tiny *t, DML_OPERATOR_TYPE type)
         if (field.kind <= OPJIT_FIELD_OUTPUTS && !is_left_out(type, &field))
             add_tensor(t, field.name);
     }
-}
-
-/* Gates of a recurrent network, which are weights beside each other; 0: another operator. */
-static uint32_t gates_of(DML_OPERATOR_TYPE type)
-{
-    return type == DML_OPERATOR_RNN ? 1 : type == DML_OPERATOR_GRU ? 3 : type == DML_OPERATOR_LSTM ? 4 : 0;
 }
 
 /* Sizes of a recurrent network's tensor where all others are 1. */
