@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recurrent.c - RNN, GRU and LSTM: DirectML's operators have ONNX's meaning, in four dimensions. */
+#include <opjit/operators.h>
 #include <strings.h>
 
 #include "frontend/onnx/ops/ops.h"
@@ -222,160 +223,46 @@ opjit_status opjit_onnx_lstm(onnx_import *m, onnx_call *c)
 
 /* --- DynamicQuantizeLSTM ------------------------------------------------------------------------------------------ */
 
-/* One direction of com.microsoft's DynamicQuantizeLSTM. */
-typedef struct quantized_lstm {
-    onnx_value weights[2], scale[2], zero[2]; /* of X and of the state: {inputs, columns}, {1, 1 or columns} */
-    onnx_value bias;                          /* {1, columns}; type 0: none */
-    uint64_t steps, batch, hidden;
-    bool backward;
-} quantized_lstm;
-
-/* Part d of a constant input, by other sizes.  Refuses what is not known. */
-static opjit_status take_part(onnx_import *m, const onnx_call *c, uint32_t i, uint64_t d, uint64_t rows,
-                              uint64_t columns, onnx_value *out)
+/* Weights lie with the gates last; LSTM has them first. */
+static opjit_tensor turned_weights(onnx_import *m, const onnx_call *c, uint32_t i, const recurrent *r)
 {
-    onnx_value *const v = onnx_input(c, i);
-    const uint8_t *const data = v == NULL ? NULL : opjit_onnx_stored(m, v);
-    TRY(m->error->status);
-    if (data == NULL)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "input %u is not known when the model is compiled", i);
-    if (v->rank == 0 || v->dims[0] <= d || opjit_onnx_elements_of(v) != v->dims[0] * rows * columns)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %llu elements, must have %llu for each "
-                                                               "direction",
-                                 i, (unsigned long long)opjit_onnx_elements_of(v),
-                                 (unsigned long long)(rows * columns));
-    const size_t bytes = (size_t)(rows * columns) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type));
-    const void *part = data + d * bytes;
-    if (v->type != ONNX_INT8 && v->type != ONNX_UINT8) { /* those lie anywhere; of the others there are few */
-        void *const copy = opjit_onnx_room(m, bytes);
-        if (copy == NULL)
-            return m->error->status;
-        part = memcpy(copy, part, bytes);
-    }
-    *out = (onnx_value){ .type = v->type, .rank = 2, .dims = { rows, columns }, .data = part };
-    return OPJIT_OK;
+    static const uint32_t axes[4] = { 0, 1, 3, 2 };
+    return opjit_graph_transpose(m->graph, part(m, c, i, r, false), axes);
 }
 
-static opjit_status read_quantized(onnx_import *m, const onnx_call *c, uint64_t d, quantized_lstm *q)
+/* A scale or zero point: one element for each direction, or for each of its columns.  Null: absent. */
+static opjit_tensor vector(onnx_import *m, const onnx_call *c, uint32_t i, const recurrent *r)
 {
-    enum { B = 3, SCALES = 8 };
-    const uint64_t columns = 4 * q->hidden;
-    for (uint32_t i = 0; i < 2; i++) { /* W, then R */
-        const onnx_value *const scale = onnx_input(c, SCALES + 2 * i), *const w = c->inputs[1 + i];
-        const uint64_t each = scale != NULL && scale->rank == 2 ? columns : 1;
-        TRY(take_part(m, c, 1 + i, d, w->dims[1], columns, &q->weights[i]));
-        TRY(take_part(m, c, SCALES + 2 * i, d, 1, each, &q->scale[i]));
-        TRY(take_part(m, c, SCALES + 1 + 2 * i, d, 1, each, &q->zero[i]));
-    }
-    if (onnx_input(c, B) == NULL)
-        return OPJIT_OK;
-    TRY(take_part(m, c, B, d, 2, columns, &q->bias));
-    float *const bias = (float *)(uintptr_t)q->bias.data; /* a copy: X's, to which the state's is added */
-    for (uint64_t k = 0; k < columns && q->bias.type == ONNX_FLOAT; k++)
-        bias[k] += bias[columns + k];
-    q->bias.dims[0] = 1;
-    return OPJIT_OK;
-}
-
-/* {rows, n}, which becomes 8 bits by its range, by the weights. */
-static opjit_tensor quantized_product(onnx_import *m, opjit_tensor x, quantized_lstm *q, uint32_t i)
-{
-    static const uint64_t one[2] = { 1, 1 };
-    opjit_graph *const g = m->graph;
-    opjit_tensor parts[3]; /* elements, scale, zero point */
-    opjit_onnx_add(m, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, NULL, &x, 1, parts, 3);
-    const opjit_tensor inputs[4] = { parts[0], opjit_onnx_reshape(m, parts[2], 2, one),
-                                     opjit_onnx_tensor(m, &q->weights[i]), opjit_onnx_tensor(m, &q->zero[i]) };
-    const opjit_tensor sums = opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, NULL, inputs, 4);
-    return opjit_graph_multiply(
-        g, opjit_onnx_cast(m, sums, ONNX_INT32, ONNX_FLOAT),
-        opjit_graph_multiply(g, opjit_onnx_reshape(m, parts[1], 2, one), opjit_onnx_tensor(m, &q->scale[i])));
-}
-
-/* Columns of gate k: input, output, forget, cell. */
-static opjit_tensor gate(onnx_import *m, const quantized_lstm *q, opjit_tensor gates, uint32_t k)
-{
-    const uint32_t begin[2] = { 0, k * (uint32_t)q->hidden }, sizes[2] = { (uint32_t)q->batch, (uint32_t)q->hidden };
-    const opjit_tensor part = opjit_graph_slice(m->graph, gates, begin, sizes, NULL);
-    return k == 3 ? opjit_graph_tanh(m->graph, part) : opjit_graph_sigmoid(m->graph, part);
-}
-
-/* The steps of a direction; h and c are the states, null for 0.  *y: {steps, 1, batch, hidden}. */
-static opjit_status run_quantized(onnx_import *m, opjit_tensor x, quantized_lstm *q, opjit_tensor *h, opjit_tensor *c,
-                                  opjit_tensor *y)
-{
-    opjit_graph *const g = m->graph;
-    const uint64_t apart[4] = { 1, 1, q->batch, q->hidden };
-    const uint32_t sizes[2] = { (uint32_t)q->batch, 4 * (uint32_t)q->hidden };
-    opjit_tensor *const seen = ARENA_ARRAY(m->arena, opjit_tensor, (size_t)q->steps);
-    if (seen == NULL)
-        return opjit_rt_no_memory(m->error);
-    opjit_tensor of_x = quantized_product(m, x, q, 0);
-    if (q->bias.type != ONNX_UNDEFINED)
-        of_x = opjit_graph_add(g, of_x, opjit_onnx_tensor(m, &q->bias));
-    for (uint64_t n = 0; n < q->steps && opjit_onnx_status(m) == OPJIT_OK; n++) {
-        const uint64_t step = q->backward ? q->steps - 1 - n : n;
-        const uint32_t begin[2] = { (uint32_t)(step * q->batch), 0 };
-        opjit_tensor gates = opjit_graph_slice(g, of_x, begin, sizes, NULL);
-        if (h->index != 0)
-            gates = opjit_graph_add(g, gates, quantized_product(m, *h, q, 1));
-        const opjit_tensor now = opjit_graph_multiply(g, gate(m, q, gates, 0), gate(m, q, gates, 3));
-        *c = c->index == 0 ? now : opjit_graph_add(g, opjit_graph_multiply(g, gate(m, q, gates, 2), *c), now);
-        *h = opjit_graph_multiply(g, gate(m, q, gates, 1), opjit_graph_tanh(g, *c));
-        seen[step] = opjit_onnx_reshape(m, *h, 4, apart);
-    }
-    *y = opjit_onnx_join(m, seen, (uint32_t)q->steps, 0);
-    return m->error->status;
-}
-
-/* Part d of a state {directions, batch, hidden}; null: absent. */
-static opjit_tensor state_of(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t d, const quantized_lstm *q)
-{
-    const uint32_t begin[3] = { d, 0, 0 }, sizes[3] = { 1, (uint32_t)q->batch, (uint32_t)q->hidden };
-    const uint64_t dims[2] = { q->batch, q->hidden };
-    if (onnx_input(c, i) == NULL)
+    const onnx_value *const v = onnx_input(c, i);
+    if (v == NULL)
         return (opjit_tensor){ 0, 0 };
-    return opjit_onnx_reshape(m, opjit_graph_slice(m->graph, onnx_tensor_of(m, c, i), begin, sizes, NULL), 2, dims);
+    const uint64_t dims[4] = { 1, 1, r->directions, opjit_onnx_elements_of(v) / r->directions };
+    return opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), 4, dims);
 }
 
-/* com.microsoft's DynamicQuantizeLSTM: X and the state of each step become 8 bits by their range, so that the steps are
- * operators of their own. */
+/* com.microsoft's DynamicQuantizeLSTM: X, W, R, B, lengths, h0, c0, peepholes, then scale and zero point of W and R. */
 opjit_status opjit_onnx_quantized_lstm(onnx_import *m, onnx_call *c)
 {
-    enum { W = 1, R, B, LENGTHS, H0, C0, PEEPHOLES, STEPS_MOST = 4096 };
+    enum { W = 1, R, B, LENGTHS, H0, C0, PEEPHOLES, SCALES };
     static const char *const defaults[] = { "Sigmoid", "Tanh", "Tanh" };
-    static const char *const others[] = { "activations", "clip", "input_forget" };
     recurrent r = { 0 };
-    opjit_tensor results[3][2];
+    opjit_tensor results[3];
     TRY(opjit_onnx_need(m, c, 3));
-    if (c->inputs[W]->rank != 3 || c->inputs[R]->rank != 3)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "weights of %u dimensions", c->inputs[W]->rank);
     TRY(read_recurrent(m, c, defaults, 3, &r));
-    for (uint32_t i = 0; i < r.activation_count; i++)
-        if (r.activation[i].desc.Type != (i % 3 == 0 ? DML_OPERATOR_ACTIVATION_SIGMOID : DML_OPERATOR_ACTIVATION_TANH))
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute %s is not taken", others[0]);
-    for (uint32_t i = 1; i < 3; i++)
-        if (i == 1 ? opjit_onnx_float(m, c, others[i], 0) != 0 : opjit_onnx_int(m, c, others[i], 0) != 0)
-            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute %s is not taken", others[i]);
-    if (onnx_input(c, LENGTHS) != NULL || onnx_input(c, PEEPHOLES) != NULL || r.by_batch || r.steps > STEPS_MOST ||
-        r.steps == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%llu steps (at most %u), lengths, peepholes or layout 1",
-                                 (unsigned long long)r.steps, STEPS_MOST);
-    quantized_lstm q = { .steps = r.steps, .batch = r.batch, .hidden = c->inputs[R]->dims[1] };
-    r.hidden = q.hidden;
-    const uint64_t flat[2] = { q.steps * q.batch, c->inputs[0]->dims[2] };
-    const opjit_tensor x = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, flat);
-    for (uint32_t d = 0; d < r.directions; d++) {
-        q.backward = r.direction == DML_RECURRENT_NETWORK_DIRECTION_BACKWARD || d == 1;
-        TRY(read_quantized(m, c, d, &q));
-        opjit_tensor h = state_of(m, c, H0, d, &q), cell = state_of(m, c, C0, d, &q);
-        TRY(run_quantized(m, x, &q, &h, &cell, &results[0][d]));
-        const uint64_t apart[4] = { 1, 1, q.batch, q.hidden };
-        results[1][d] = opjit_onnx_reshape(m, h, 4, apart);
-        results[2][d] = opjit_onnx_reshape(m, cell, 4, apart);
-    }
-    opjit_tensor joined[3];
-    for (uint32_t i = 0; i < 3; i++)
-        joined[i] = r.directions == 1 ? results[i][0] : opjit_graph_join(m->graph, results[i], 2, 1);
-    return give_outputs(m, c, &r, joined, 3);
+    if (opjit_onnx_float(m, c, "clip", 0) != 0 || opjit_onnx_int(m, c, "input_forget", 0) != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attributes clip and input_forget are not taken");
+    if (onnx_input(c, LENGTHS) != NULL || onnx_input(c, PEEPHOLES) != NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "lengths and peepholes are not taken");
+    r.hidden = c->inputs[R]->dims[1];
+    const opjit_tensor inputs[10] = { part(m, c, 0, &r, true),         turned_weights(m, c, W, &r),
+                                      turned_weights(m, c, R, &r),     part(m, c, B, &r, false),
+                                      part(m, c, H0, &r, true),        part(m, c, C0, &r, true),
+                                      vector(m, c, SCALES, &r),        vector(m, c, SCALES + 1, &r),
+                                      vector(m, c, SCALES + 2, &r),    vector(m, c, SCALES + 3, &r) };
+    const OPJIT_DYNAMIC_QUANTIZE_LSTM_OPERATOR_DESC desc = { .ActivationDescCount = r.activation_count,
+                                                             .ActivationDescs = r.descs,
+                                                             .Direction = r.direction };
+    opjit_onnx_add(m, OPJIT_OPERATOR_DYNAMIC_QUANTIZE_LSTM, &desc, inputs, 10, results, 3);
+    TRY(opjit_onnx_status(m));
+    return give_outputs(m, c, &r, results, 3);
 }

@@ -536,6 +536,11 @@ def recurrent():
             case(f"DynamicQuantizeLSTM {direction} {each}",
                  [microsoft("DynamicQuantizeLSTM", names, ("y", "hn", "cn"), hidden_size=16, direction=direction)],
                  {"x": floats(9, 2, 12), **states}, constants, ("y", "hn", "cn"))
+            if parts == 1 and each:
+                case(f"DynamicQuantizeLSTM {direction}, other functions, the end alone",
+                     [microsoft("DynamicQuantizeLSTM", ["x", "w", "r", "", *names[4:]], ("", "hn", "cn"),
+                                hidden_size=16, direction=direction, activations=["HardSigmoid", "Softsign", "Relu"])],
+                     {"x": floats(9, 2, 12), **states}, {k: v for k, v in constants.items() if k != "b"}, ("hn", "cn"))
 
 
 def many():
