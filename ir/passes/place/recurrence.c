@@ -102,12 +102,17 @@ static bool list_members(placer *p, recurrence *r)
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the rows of a step read something together, which products do: the other factor. */
+/* Whether the rows of a step read something together: a product's factor that is the same for all of them. */
 static bool shares(const placer *p, const recurrence *r)
 {
-    for (uint32_t i = r->first; i < r->first + r->defs; i++)
-        if (ir_at(p->f, p->items[i].statement)->kind == IR_DOT)
-            return true;
+    ir_func *f = p->f;
+    for (uint32_t i = r->first; i < r->first + r->defs; i++) {
+        const ir_ref def = p->items[i].statement, pair = ir_operand(f, def, 0);
+        const ir_ref row = opjit_ir_coordinate(f, def, r->rows);
+        for (uint32_t k = 0; k < 2 && ir_at(f, def)->kind == IR_DOT; k++)
+            if (!opjit_ir_uses(f, ir_operand(f, pair, k), row))
+                return true;
+    }
     return false;
 }
 

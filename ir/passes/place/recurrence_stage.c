@@ -187,8 +187,8 @@ static void set_around(writer *w, block *stages)
     const ir_tensor *t = &w->f->tensors[ir_at(w->f, w->p->items[r->first].statement)->ref];
     place_rows_of *rows = &w->p->rows;
     rows->ahead = stages;
-    for (uint32_t d = 1; d < r->base && !w->f->failed; d++) {
-        if (ir_is_index_const(w->f, r->at[d]))
+    for (uint32_t d = 1; d <= r->base && !w->f->failed; d++) {
+        if (ir_is_index_const(w->f, r->at[d]) || (d == r->base && r->size > 1))
             continue;
         rows->around[rows->around_count] = r->at[d];
         rows->around_sizes[rows->around_count++] = (int64_t)t->sizes[d];
