@@ -74,6 +74,7 @@ typedef struct dx_op {
     bool tied;              /* dst is read, too */
     bool early;             /* dst is written before all others are read */
     bool zero, splat, last; /* last: of a group of moves */
+    bool reloads;           /* registers that it reads are loaded from the stack before (split.c) */
     dx_reg dst, a, b, c, mask;
     uint32_t mem; /* + 1; 0: none */
     int64_t imm;
@@ -91,6 +92,7 @@ typedef struct dx_virtual {
     int8_t at;                        /* its register; -1: none */
     uint32_t slot;                    /* its place on the stack, in bytes */
     uint32_t data;                    /* the place in the module's constants that it was loaded from, + 1; 0: none */
+    dx_reg copy_of;                   /* what it holds for a while, which is on the stack; 0: none (split.c) */
     dx_reg same;                      /* the one that it has become part of; 0: none */
     uint32_t hint;                    /* a register (fixed_hint) or a virtual one */
     uint32_t start, end;              /* positions: 2 * operation reads, 2 * operation + 1 writes */
@@ -122,7 +124,7 @@ typedef struct dx_type {
 } dx_type;
 enum { DX_T_OTHER, DX_T_INT, DX_T_FLOAT, DX_T_PTR, DX_T_VOID };
 
-typedef enum dx_how { DX_V_NONE, DX_V_REG, DX_V_PLACE, DX_V_SLOT, DX_V_LIST, DX_V_BLOCK } dx_how;
+typedef enum dx_how { DX_V_NONE, DX_V_REG, DX_V_PLACE, DX_V_SLOT, DX_V_LIST, DX_V_BLOCK, DX_V_CONSTANT } dx_how;
 
 /* What a value of LLVM's is here. */
 typedef struct dx_value {
@@ -130,13 +132,13 @@ typedef struct dx_value {
     uint8_t how;
     dx_reg reg, second;   /* reg: of a list, the first one; second: of a condition, the same as a mask */
     LLVMValueRef compare; /* a comparison of integers that its users make themselves */
-    dx_mem place;
+    dx_mem place;         /* of an address; of a constant: where it lies */
     uint32_t block;
 } dx_value;
 
 /* A constant that is in a register. */
 typedef struct dx_loaded {
-    uint32_t place, bytes, loads;
+    uint32_t place, bytes, loads, used; /* used: operations before its last use */
     dx_reg reg;
 } dx_loaded;
 
@@ -168,6 +170,8 @@ typedef struct dx_func {
     uint32_t slots[64], slot_count; /* variables of the stack that are registers */
     dx_loaded loaded[64];           /* constants of `loads`, by their places; those before may not have been loaded */
     uint32_t loads;
+    dx_reg zero; /* since zero_loads */
+    uint32_t zero_loads;
     LLVMTypeRef types[64]; /* by address */
     dx_type type_of[64];
     dx_op no_op; /* what is written to after a failure */
@@ -182,6 +186,7 @@ static inline uint32_t dx_bytes(dx_type t)
     return (t.lanes ? t.lanes : 1u) * t.bits / 8;
 }
 dx_value *opjit_dx_find(dx_func *f, LLVMValueRef v); /* NULL: not yet */
+bool opjit_dx_is_constant(dx_func *f, LLVMValueRef v); /* also one that is loaded */
 dx_value *opjit_dx_enter(dx_func *f, LLVMValueRef v);
 dx_reg opjit_dx_new(dx_func *f, dx_class kind);
 dx_op *opjit_dx_op(dx_func *f, dx_kind kind); /* always one: of no use if the function is refused */
@@ -195,6 +200,9 @@ dx_reg opjit_dx_use(dx_func *f, LLVMValueRef v); /* in a register, whatever it i
 dx_reg opjit_dx_number(dx_func *f, int64_t value);
 dx_reg opjit_dx_result(dx_func *f, LLVMValueRef v);               /* a new register for an instruction's result */
 bool opjit_dx_constant(dx_func *f, LLVMValueRef v, int64_t *out); /* an integer, or the same in all lanes */
+/* The operands of an instruction.  Where either order gives the same, a constant is the last one, which may lie in
+ * memory. */
+void opjit_dx_operands(dx_func *f, LLVMValueRef v, bool either, dx_reg *a, dx_reg *b);
 dx_mem opjit_dx_place(dx_func *f, LLVMValueRef pointer);
 dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v); /* a vector of i1, or an i1, as a mask */
 void opjit_dx_name(dx_func *f, LLVMValueRef v, dx_reg reg); /* an instruction's result is in a register that there is */
@@ -233,13 +241,15 @@ typedef enum dx_form_name {
 } dx_form_name;
 #undef DX_FORM
 extern const dx_form opjit_dx_forms[DX_FORMS];
+bool opjit_dx_is_shift(uint32_t form); /* by a number of bits */
+bool opjit_dx_may_read_memory(const dx_func *f, const dx_op *o); /* as its last operand, in place of a vector */
 dx_form_name opjit_dx_integer_form(LLVMOpcode op, uint32_t bits); /* DX_FORMS: there is no instruction */
 /* dst = form(a, b); imm: DX_IMM forms.  `bytes` is the operation's width. */
 dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst, dx_reg a, dx_reg b);
 /* The same to a new register; with AVX2, the upper half of 32 bytes. */
 dx_reg opjit_dx_two(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg a, dx_reg b);
 dx_reg opjit_dx_high_half(dx_func *f, dx_reg x);
-dx_reg opjit_dx_zero(dx_func *f); /* a vector of 0 */
+dx_reg opjit_dx_zero(dx_func *f); /* a vector of 0: nothing else is ever in that register */
 /* x by a shift of a number of bits; `how`: the extension of its code. */
 enum { DX_RIGHT = 2, DX_ARITHMETIC = 4, DX_LEFT = 6 };
 dx_reg opjit_dx_shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by);

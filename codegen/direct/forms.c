@@ -8,6 +8,17 @@ const dx_form opjit_dx_forms[DX_FORMS] = {
 #undef DX_FORM
 };
 
+bool opjit_dx_is_shift(uint32_t form)
+{
+    return form >= DX_F_SHIFTW && form <= DX_F_SHIFTQA;
+}
+
+bool opjit_dx_may_read_memory(const dx_func *f, const dx_op *o)
+{
+    return f->regs[o->b].kind == DX_VEC && !opjit_dx_is_shift(o->form) &&
+           !(opjit_dx_forms[o->form].flags & (DX_REVERSED | DX_REGISTER));
+}
+
 dx_op *opjit_dx_vector(dx_func *f, dx_form_name form, uint32_t bytes, dx_reg dst, dx_reg a, dx_reg b)
 {
     if (!f->wide && (opjit_dx_forms[form].flags & DX_ONLY_512))
@@ -37,9 +48,12 @@ dx_reg opjit_dx_high_half(dx_func *f, dx_reg x)
 
 dx_reg opjit_dx_zero(dx_func *f)
 {
-    const dx_reg zero = opjit_dx_new(f, DX_VEC);
-    opjit_dx_op(f, DX_NUMBER)->dst = zero;
-    return zero;
+    if (f->zero_loads != f->loads || !f->zero) {
+        f->zero = opjit_dx_new(f, DX_VEC);
+        f->zero_loads = f->loads;
+        opjit_dx_op(f, DX_NUMBER)->dst = f->zero;
+    }
+    return f->zero;
 }
 
 dx_reg opjit_dx_shifted(dx_func *f, dx_form_name form, uint32_t width, dx_reg x, uint32_t how, uint32_t by)

@@ -89,6 +89,12 @@ dx_value *opjit_dx_find(dx_func *f, LLVMValueRef v)
     return i > 0 ? &f->values[i] : NULL;
 }
 
+bool opjit_dx_is_constant(dx_func *f, LLVMValueRef v)
+{
+    const dx_value *value = LLVMIsConstant(v) ? NULL : opjit_dx_find(f, v);
+    return LLVMIsConstant(v) || (value && value->how == DX_V_CONSTANT);
+}
+
 /* Room for one more value, and twice as many slots as there are values. */
 static bool make_room(dx_func *f)
 {

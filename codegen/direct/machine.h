@@ -46,6 +46,10 @@ void opjit_dx_form(dx_writer *w, const dx_op *o, x86_vector v, const dx_spot *sp
 void opjit_dx_move(dx_writer *w, dx_class kind, const dx_spot *to, const dx_spot *from);
 bool opjit_dx_same_spot(const dx_spot *a, const dx_spot *b);
 void opjit_dx_moves(dx_writer *w, uint32_t first); /* a group */
+/* split.c */
+void opjit_dx_split(dx_func *f); /* registers that are on the stack already */
+void opjit_dx_unsplit(dx_func *f);
+void opjit_dx_reload(dx_writer *w, uint32_t i); /* in front of operation i */
 /* write_integer.c */
 void opjit_dx_write_integer(dx_writer *w, const dx_op *o);
 

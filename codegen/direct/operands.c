@@ -226,10 +226,13 @@ dx_reg opjit_dx_mask_number(dx_func *f, uint64_t bits, uint32_t lanes)
 /* A vector of `bytes` from a place in the module's constants.  Copies of a loop's body have the same ones. */
 static dx_reg load_constant(dx_func *f, dx_mem mem, uint32_t bytes, uint32_t width)
 {
-    enum { KEPT = sizeof f->loaded / sizeof *f->loaded, LEAST = 16 };
+    enum { KEPT = sizeof f->loaded / sizeof *f->loaded, LEAST = 16, NEAR = 16 /* operations */ };
     dx_loaded *known = &f->loaded[(uint64_t)mem.offset / LEAST % KEPT];
-    if (bytes >= LEAST && known->loads == f->loads && known->place == mem.offset && known->bytes == bytes && known->reg)
+    if (bytes >= LEAST && known->loads == f->loads && known->place == mem.offset && known->bytes == bytes &&
+        known->reg && f->op_count - known->used <= NEAR) {
+        known->used = f->op_count;
         return known->reg;
+    }
     const dx_reg reg = opjit_dx_new(f, DX_VEC);
     const uint32_t at = opjit_dx_mem(f, mem);
     const dx_form_name form = bytes == 4 ? DX_F_LOADSS : bytes == 8 ? DX_F_LOADSD : DX_F_LOAD;
@@ -239,7 +242,7 @@ static dx_reg load_constant(dx_func *f, dx_mem mem, uint32_t bytes, uint32_t wid
     if (f->refused || bytes < LEAST)
         return reg;
     f->regs[reg].data = (uint32_t)mem.offset + 1;
-    *known = (dx_loaded){ (uint32_t)mem.offset, bytes, f->loads, reg };
+    *known = (dx_loaded){ (uint32_t)mem.offset, bytes, f->loads, f->op_count, reg };
     return reg;
 }
 
@@ -347,8 +350,19 @@ dx_reg opjit_dx_use(dx_func *f, LLVMValueRef v)
         if (value->place.where == DX_AT_REGISTER && !value->place.index && value->place.offset == 0)
             return value->place.base;
         return lea(f, value->place);
+    case DX_V_CONSTANT: {
+        const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+        return load_constant(f, value->place, dx_bytes(t), dx_width(t));
+    }
     default: opjit_dx_refuse(f, "value"); return 0;
     }
+}
+
+void opjit_dx_operands(dx_func *f, LLVMValueRef v, bool either, dx_reg *a, dx_reg *b)
+{
+    const bool swap = either && opjit_dx_is_constant(f, LLVMGetOperand(v, 0));
+    *a = opjit_dx_use(f, LLVMGetOperand(v, swap));
+    *b = opjit_dx_use(f, LLVMGetOperand(v, !swap));
 }
 
 dx_reg opjit_dx_mask(dx_func *f, LLVMValueRef v)

@@ -7,6 +7,8 @@
 
 static const uint8_t integers[] = { X86_DI, X86_SI, X86_DX, X86_CX, 8, 9, X86_BX, 12, 13, 14, 15 };
 
+enum { IN_PLACE = 2 /* instructions that read a constant in memory, in place of loading it first */ };
+
 typedef struct pool {
     dx_func *f;
     dx_reg holds[DX_CLASSES][DX_MOST_REGISTERS];
@@ -41,6 +43,22 @@ static bool is_lighter(const dx_virtual *a, const dx_virtual *b)
 {
     const uint64_t x = a->data ? a->weight / 2 : a->weight, y = b->data ? b->weight / 2 : b->weight;
     return (double)x * (double)(b->end - b->start + 1) < (double)y * (double)(a->end - a->start + 1);
+}
+
+/* Whether a constant is no more than the last operand of a few instructions, which read it where it lies. */
+static bool is_read_in_place(const dx_func *f, dx_reg r)
+{
+    const dx_virtual *v = &f->regs[r];
+    if (!v->data || v->accesses > 1 + IN_PLACE)
+        return false;
+    const dx_op *load = &f->ops[v->access[0] >> 2];
+    for (uint32_t i = 1; i < v->accesses; i++) {
+        const dx_op *o = &f->ops[v->access[i] >> 2];
+        if (o->kind != DX_VECTOR || o->mem || o->bytes > load->bytes || !opjit_dx_may_read_memory(f, o) ||
+            dx_root(f, o->b) != r || (o->a && dx_root(f, o->a) == r) || (o->mask && dx_root(f, o->mask) == r))
+            return false;
+    }
+    return true;
 }
 
 static bool is_free(const pool *p, dx_class kind, uint32_t reg, uint32_t start)
@@ -143,6 +161,18 @@ static bool crosses(const pool *p, const dx_virtual *v)
     return low < p->call_count && p->calls[low] < v->end;
 }
 
+static void spill_across_calls(pool *p)
+{
+    dx_func *f = p->f;
+    for (dx_reg r = 1; r < f->reg_count; r++) {
+        dx_virtual *v = &f->regs[r];
+        v->crosses = !v->same && v->accesses > 0 && crosses(p, v);
+        if (v->crosses && v->kind != DX_INT)
+            spill(v);
+    }
+    opjit_dx_split(f);
+}
+
 static void place_spilled(dx_func *f)
 {
     const uint32_t vector = f->bytes;
@@ -162,18 +192,20 @@ void opjit_dx_allocate(dx_func *f)
 {
     pool p = { .f = f };
     uint32_t count = 0;
+    if (find_calls(&p) && p.call_count > 0)
+        spill_across_calls(&p);
     dx_reg *order = in_order(f, &count);
-    if (!order || !find_calls(&p)) {
+    if (!order || !p.calls) {
         opjit_dx_refuse(f, "no memory");
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
         dx_virtual *v = &f->regs[order[i]];
-        v->crosses = crosses(&p, v);
-        if (v->crosses && v->kind != DX_INT)
+        if (v->spilled || is_read_in_place(f, order[i]))
             spill(v);
         else
             give(&p, order[i]);
     }
+    opjit_dx_unsplit(f);
     place_spilled(f);
 }

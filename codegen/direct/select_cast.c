@@ -207,6 +207,21 @@ void opjit_dx_half(dx_func *f, LLVMValueRef v, dx_type t)
 
 /* --- bits --------------------------------------------------------------------------------------------------------- */
 
+/* What has the same bits as its operand. */
+static void name_operand(dx_func *f, LLVMValueRef v)
+{
+    LLVMValueRef x = LLVMGetOperand(v, 0);
+    const dx_value *value = LLVMIsConstant(x) ? NULL : opjit_dx_find(f, x);
+    if (value && (value->how == DX_V_PLACE || value->how == DX_V_CONSTANT)) {
+        const dx_value copy = *value;
+        dx_value *own = opjit_dx_enter(f, v);
+        own->how = copy.how;
+        own->place = copy.place;
+    } else {
+        opjit_dx_name(f, v, opjit_dx_use(f, x));
+    }
+}
+
 static void bitcast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
 {
     const dx_class a = opjit_dx_class(f, from), b = opjit_dx_class(f, to);
@@ -214,11 +229,11 @@ static void bitcast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
         opjit_dx_narrow_mask_cast(f, v, from, to);
         return;
     }
-    const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
     if (a == b) {
-        opjit_dx_name(f, v, x);
+        name_operand(f, v);
         return;
     }
+    const dx_reg x = opjit_dx_use(f, LLVMGetOperand(v, 0));
     const uint32_t bytes = a == DX_MASK ? from.lanes / 8u : b == DX_MASK ? to.lanes / 8u : dx_bytes(from);
     const bool wide = bytes == 8;
     const dx_reg dst = opjit_dx_result(f, v);
@@ -238,25 +253,11 @@ static void bitcast(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
         opjit_dx_refuse(f, "bits of masks as vectors");
 }
 
-static void freeze(dx_func *f, LLVMValueRef v)
-{
-    LLVMValueRef x = LLVMGetOperand(v, 0);
-    const dx_value *value = LLVMIsConstant(x) ? NULL : opjit_dx_find(f, x);
-    if (value && value->how == DX_V_PLACE) {
-        const dx_value copy = *value;
-        dx_value *own = opjit_dx_enter(f, v);
-        own->how = DX_V_PLACE;
-        own->place = copy.place;
-    } else {
-        opjit_dx_name(f, v, opjit_dx_use(f, x));
-    }
-}
-
 void opjit_dx_select_cast(dx_func *f, LLVMValueRef v, LLVMOpcode op)
 {
     const dx_type from = opjit_dx_type(f, LLVMTypeOf(LLVMGetOperand(v, 0))), to = opjit_dx_type(f, LLVMTypeOf(v));
     if (op == LLVMFreeze) {
-        freeze(f, v);
+        name_operand(f, v);
     } else if (op == LLVMBitCast) {
         bitcast(f, v, from, to);
     } else if (op == LLVMPtrToInt || op == LLVMIntToPtr) {

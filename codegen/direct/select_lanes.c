@@ -200,7 +200,7 @@ static void shuffle(dx_func *f, LLVMValueRef v)
     const uint32_t bytes = dx_bytes(t);
     if (zero && bytes >= 16)
         splat(f, v, t);
-    else if (!p.y && p.count <= p.lanes && is_run(&p, 0, 0, p.count)) /* its begin */
+    else if (!p.y && is_run(&p, 0, 0, p.count)) /* its begin, or more than it, where the rest may be anything */
         opjit_dx_name(f, v, opjit_dx_use(f, LLVMGetOperand(v, 0)));
     else if (!p.y && 2 * p.count == p.lanes && bytes >= 16 && is_run(&p, p.count, 0, p.count))
         upper_half(f, v, LLVMGetOperand(v, 0), from);

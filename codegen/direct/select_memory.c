@@ -96,7 +96,14 @@ static void load(dx_func *f, LLVMValueRef v)
     }
     const dx_class kind = opjit_dx_class(f, t);
     const dx_mem place = opjit_dx_place(f, pointer);
-    const uint32_t mem = opjit_dx_mem(f, place), bytes = dx_bytes(t);
+    const uint32_t bytes = dx_bytes(t);
+    if (kind == DX_VEC && bytes >= 16 && place.where == DX_AT_DATA && !place.index) { /* loaded where it is needed */
+        dx_value *value = opjit_dx_enter(f, v);
+        value->how = DX_V_CONSTANT;
+        value->place = place;
+        return;
+    }
+    const uint32_t mem = opjit_dx_mem(f, place);
     if (kind == DX_MASK || t.bits < 8) {
         opjit_dx_refuse(f, "load of bits");
     } else if (kind == DX_INT) {
@@ -122,8 +129,6 @@ static void load(dx_func *f, LLVMValueRef v)
         o->mem = mem;
         if (bytes < 4)
             opjit_dx_refuse(f, "load of a short vector");
-        if (!f->refused && place.where == DX_AT_DATA && bytes >= 16 && !place.index)
-            f->regs[dst].data = (uint32_t)place.offset + 1;
     }
 }
 

@@ -130,8 +130,8 @@ static void integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type t)
         opjit_dx_refuse(f, "vector arithmetic");
         return;
     }
-    const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
-    const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+    dx_reg a, b;
+    opjit_dx_operands(f, v, op != LLVMSub, &a, &b);
     opjit_dx_vector(f, form, dx_width(t), opjit_dx_result(f, v), a, b);
 }
 
@@ -145,8 +145,8 @@ void opjit_dx_select_vector(dx_func *f, LLVMValueRef v, LLVMOpcode op)
                                    : op == LLVMFSub ? DX_F_SUBPS
                                    : op == LLVMFMul ? DX_F_MULPS
                                                     : DX_F_DIVPS;
-        const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
-        const dx_reg b = opjit_dx_use(f, LLVMGetOperand(v, 1));
+        dx_reg a, b;
+        opjit_dx_operands(f, v, op == LLVMFAdd || op == LLVMFMul, &a, &b);
         opjit_dx_vector(f, of_floats(t, first), dx_width(t), opjit_dx_result(f, v), a, b);
     } else if (t.bits == 1) {
         logic_of_masks(f, v, op);
@@ -191,13 +191,14 @@ static bool ends_at(LLVMValueRef v, LLVMValueRef operand)
            LLVMGetInstructionParent(operand) == LLVMGetInstructionParent(v);
 }
 
-/* The result takes the register of an operand that nothing else needs: of a factor, else of what is added. */
+/* The result takes the register of an operand that nothing else needs, of a factor, else of what is added, or of a
+ * factor that is a constant, which is loaded there. */
 static void multiply_add(dx_func *f, LLVMValueRef v, dx_type t)
 {
     LLVMValueRef of[] = { LLVMGetOperand(v, 0), LLVMGetOperand(v, 1), LLVMGetOperand(v, 2) };
-    const bool first = ends_at(v, of[0]), second = !first && ends_at(v, of[1]);
+    const bool first = ends_at(v, of[0]), factor = first || ends_at(v, of[1]), sum = !factor && ends_at(v, of[2]);
+    const bool second = !first && (factor || (!sum && opjit_dx_is_constant(f, of[1])));
     const dx_reg a = opjit_dx_use(f, of[second]), b = opjit_dx_use(f, of[!second]), c = opjit_dx_use(f, of[2]);
-    const bool sum = !first && !second && ends_at(v, of[2]);
     const dx_reg dst = opjit_dx_result(f, v);
     opjit_dx_copy(f, dst, sum ? c : a);
     opjit_dx_vector(f, of_floats(t, sum ? DX_F_FMATOPS : DX_F_FMAPS), dx_width(t), dst, sum ? a : b, sum ? b : c)

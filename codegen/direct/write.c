@@ -11,18 +11,6 @@ typedef struct dx_jump {
 
 /* --- vectors ------------------------------------------------------------------------------------------------------ */
 
-static bool is_shift(uint32_t form)
-{
-    return form >= DX_F_SHIFTW && form <= DX_F_SHIFTQA;
-}
-
-/* Whether the instruction can read its last operand from the stack. */
-static bool reads_memory(const dx_writer *w, const dx_op *o)
-{
-    return w->f->regs[o->b].kind == DX_VEC && !is_shift(o->form) &&
-           !(opjit_dx_forms[o->form].flags & (DX_REVERSED | DX_REGISTER));
-}
-
 static void put_zero(dx_writer *w, const dx_op *o)
 {
     const uint32_t reg = opjit_dx_out(w, o->dst, opjit_dx_scratch(w, o->dst, 0));
@@ -77,7 +65,7 @@ static void put_vector(dx_writer *w, const dx_op *o)
         v.second = opjit_dx_in(w, o->a, opjit_dx_scratch(w, o->a, 1));
     if (o->mem)
         spot = opjit_dx_spot_of(w, &w->f->mems[o->mem - 1]);
-    else if (reads_memory(w, o))
+    else if (opjit_dx_may_read_memory(w->f, o))
         spot = opjit_dx_spot(w, o->b);
     else
         spot.reg = opjit_dx_in(w, o->b, opjit_dx_scratch(w, o->b, 0));
@@ -87,7 +75,7 @@ static void put_vector(dx_writer *w, const dx_op *o)
     else if (o->mask)
         v.mask = opjit_dx_in(w, o->mask, opjit_dx_scratch(w, o->mask, 1));
     const uint32_t result = v.reg;
-    if (is_shift(o->form)) {
+    if (opjit_dx_is_shift(o->form)) {
         v.second = v.reg;
         v.reg = o->code;
     }
@@ -110,11 +98,13 @@ static void put_copy(dx_writer *w, const dx_op *o)
 {
     const dx_spot to = opjit_dx_spot(w, o->dst), from = opjit_dx_spot(w, o->a);
     const dx_class kind = (dx_class)w->f->regs[o->dst].kind;
-    if (opjit_dx_same_spot(&to, &from))
+    if (opjit_dx_same_spot(&to, &from) && to.in_memory)
         return;
-    const uint32_t reg = opjit_dx_in(w, o->a, opjit_dx_scratch(w, o->dst, 0));
+    const uint32_t reg = opjit_dx_in(w, o->a, opjit_dx_out(w, o->dst, opjit_dx_scratch(w, o->dst, 0)));
     const dx_spot through = { .reg = reg };
     opjit_dx_move(w, kind, &to, &through);
+    if (!to.in_memory)
+        opjit_dx_put_back(w, o->dst, to.reg);
 }
 
 /* --- the frame ---------------------------------------------------------------------------------------------------- */
@@ -255,6 +245,8 @@ static uint32_t write_one(dx_writer *w, uint32_t i)
 {
     static const uint8_t fence[] = { 0x0f, 0xae, 0xf8 };
     const dx_op *o = &w->f->ops[i];
+    if (o->reloads)
+        opjit_dx_reload(w, i);
     switch (o->kind) {
     case DX_NOTHING: break;
     case DX_VECTOR: put_vector(w, o); break;

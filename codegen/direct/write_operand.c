@@ -122,9 +122,10 @@ uint32_t opjit_dx_out(const dx_writer *w, dx_reg r, uint32_t scratch)
 
 void opjit_dx_put_back(dx_writer *w, dx_reg r, uint32_t reg)
 {
-    const dx_spot to = opjit_dx_spot(w, r), from = { .reg = reg };
+    const dx_virtual *v = &w->f->regs[r];
+    const dx_spot to = opjit_dx_spot(w, v->copy_of ? v->copy_of : r), from = { .reg = reg };
     if (to.in_memory && !to.data)
-        opjit_dx_move(w, (dx_class)w->f->regs[r].kind, &to, &from);
+        opjit_dx_move(w, (dx_class)v->kind, &to, &from);
 }
 
 dx_spot opjit_dx_spot_of(dx_writer *w, const dx_mem *mem)

@@ -201,6 +201,92 @@ START_TEST(results)
 }
 END_TEST
 
+/* Vectors that are needed before and after a call that overwrites all registers, in a loop: each operation has its
+ * own result, is one of several accesses between two calls, or the only one. */
+START_TEST(around_calls)
+{
+    enum { ALL = 18 };
+    static char text[TEXT];
+    float in[ALL][4], out[ALL][4], sums[ALL][4] = { { 0 } };
+    int n = snprintf(text, TEXT, "@k = private constant " V4 LANES("3.0") "\n%sentry:\n", HEAD);
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n,
+                      "  %%q%d = getelementptr " V4 ", ptr %%a, i64 %d\n  %%x%d = load " V4 ", ptr %%q%d, align 4\n", i,
+                      i, i, i);
+    n += snprintf(text + n, TEXT - n,
+                  "  %%k = load " V4 ", ptr @k, align 16\n  br label %%loop\nloop:\n"
+                  "  %%i = phi i64 [ %%begin, %%entry ], [ %%j, %%loop ]\n");
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n, "  %%s%d = phi " V4 " [ zeroinitializer, %%entry ], [ %%t%d, %%loop ]\n", i,
+                      i);
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n,
+                      "  %%y%d = fadd " V4 " %%x%d, %%k\n  %%z%d = fmul " V4 " %%y%d, %%x%d\n"
+                      "  %%v%d = fadd " V4 " %%s%d, %%x%d\n",
+                      i, i, i, i, (i + 1) % ALL, i, i, i);
+    n += snprintf(text + n, TEXT - n, "  %%r = call " V4 " @g(ptr %%a, " V4 " %%z0)\n");
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n,
+                      "  %%w%d = fsub " V4 " %%k, %%y%d\n  %%u%d = call " V4 " @llvm.fma.v4f32(" V4 " %%w%d, " V4
+                      " %%r, " V4 " %%z%d)\n  %%t%d = fadd " V4 " %%u%d, %%v%d\n",
+                      i, i, i, i, i, i, i, i);
+    n += snprintf(text + n, TEXT - n,
+                  "  %%j = add i64 %%i, 1\n  %%go = icmp slt i64 %%j, %%end\n"
+                  "  br i1 %%go, label %%loop, label %%out\nout:\n");
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n,
+                      "  %%r%d = getelementptr " V4 ", ptr %%b, i64 %d\n  store " V4 " %%t%d, ptr %%r%d, align 4\n", i,
+                      i, i, i);
+    n += snprintf(text + n, TEXT - n, "  ret void\n}\ndefine internal " V4 " @g(ptr %%a, " V4 " %%first) {\n");
+    for (int i = 0; i < ALL; i++)
+        n += snprintf(text + n, TEXT - n,
+                      "  %%q%d = getelementptr " V4 ", ptr %%a, i64 %d\n  %%x%d = load " V4
+                      ", ptr %%q%d, align 4\n  %%y%d = fadd " V4 " %%x%d, %%first\n",
+                      i, i, i, i, i, i);
+    for (int i = 0; i < ALL; i++) /* z0 + the last one, whatever the others are */
+        n += snprintf(text + n, TEXT - n,
+                      "  %%z%d = call " V4 " @llvm.fma.v4f32(" V4 " %%y%d, " V4 " %s, " V4 " %%%c%d)\n", i, i,
+                      i == ALL - 1 ? LANES("1.0") : LANES("0.0"), i == 0 ? 'x' : 'z', i == 0 ? 0 : i - 1);
+    snprintf(text + n, TEXT - n,
+             "  %%z = fsub " V4 " %%z%d, %%x0\n  ret " V4 " %%z\n}\n"
+             "declare " V4 " @llvm.fma.v4f32(" V4 ", " V4 ", " V4 ")\n",
+             ALL - 1);
+    for (int i = 0; i < 4 * ALL; i++)
+        in[i / 4][i % 4] = (float)(i % 7 + 1);
+    run(text, in, out, 0, 3);
+    for (int l = 0; l < 4; l++)
+        for (int round = 0; round < 3; round++)
+            for (int i = 0; i < ALL; i++) { /* small integers, so without rounding */
+                const float r = in[ALL - 1][l] + (in[0][l] + 3) * in[1][l], x = in[i][l];
+                const float z = (x + 3) * in[(i + 1) % ALL][l], w = 3 - (x + 3);
+                sums[i][l] += w * r + z + x;
+            }
+    ck_assert_int_eq(memcmp(out, sums, sizeof out), 0);
+}
+END_TEST
+
+/* A mask that is needed several times before and after a call: of AVX-512 it is no vector. */
+START_TEST(mask_around_a_call)
+{
+    static const char text[] =
+        HEAD "  %x = load " V4 ", ptr %a, align 4\n  %p = getelementptr " V4 ", ptr %a, i64 1\n"
+             "  %y = load " V4 ", ptr %p, align 4\n  %m = fcmp olt " V4 " %x, %y\n"
+             "  %u = select <4 x i1> %m, " V4 " %x, " V4 " %y\n  %s = select <4 x i1> %m, " V4 " %y, " V4 " %x\n"
+             "  %v = fsub " V4 " %s, %u\n  %r = call " V4 " @g(" V4 " %v)\n"
+             "  %w = select <4 x i1> %m, " V4 " %r, " V4 " %u\n  %z = fadd " V4 " %w, %s\n"
+             "  %o = select <4 x i1> %m, " V4 " %z, " V4 " %v\n  store " V4 " %o, ptr %b, align 4\n  ret void\n}\n"
+             "define internal " V4 " @g(" V4 " %x) {\n  %m = fcmp ogt " V4 " %x, " LANES("2.0") "\n"
+             "  %y = fadd " V4 " %x, %x\n  %z = select <4 x i1> %m, " V4 " %y, " V4 " %x\n  ret " V4 " %z\n}\n";
+    const float in[2][4] = { { 1, 5, 2, 7 }, { 4, 3, 3, 7 } };
+    float out[4];
+    run(text, (void *)(uintptr_t)in, out, 0, 1);
+    for (int i = 0; i < 4; i++) {
+        const float x = in[0][i], y = in[1][i], far = y - x > 2 ? 2 * (y - x) : y - x;
+        ck_assert_float_eq(out[i], x < y ? far + y : x - y);
+    }
+}
+END_TEST
+
 /* A constant that is loaded on one way is not there on the other one. */
 START_TEST(constant_of_a_way)
 {
@@ -390,6 +476,8 @@ int main(void)
     tcase_add_test(tcase, variable);
     tcase_add_test(tcase, exchange);
     tcase_add_test(tcase, results);
+    tcase_add_test(tcase, around_calls);
+    tcase_add_test(tcase, mask_around_a_call);
     tcase_add_test(tcase, constant_of_a_way);
     tcase_add_test(tcase, choice);
     tcase_add_test(tcase, late_lanes);
