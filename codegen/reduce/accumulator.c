@@ -388,7 +388,7 @@ static LLVMValueRef among(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMV
         return LLVMBuildInsertElement(f->b, opjit_cg_number(f, cg_acc_bits(a), lanes, identity), values,
                                       number(f, 32, at), "");
     for (uint32_t i = 0; i < lanes; i++)
-        mask[i] = number(f, 32, i >= at && i < at + width ? i - at : width);
+        mask[i] = number(f, 32, i >= at && i < at + width ? i - at : width + i % width);
     return LLVMBuildShuffleVector(f->b, values, opjit_cg_number(f, cg_acc_bits(a), width, identity),
                                   LLVMConstVector(mask, lanes), "");
 }

@@ -160,9 +160,17 @@ void opjit_cg_math_body(cg_func *f, const cg_math *m)
 
 /* --- the call ----------------------------------------------------------------------------------------------------- */
 
-/* A vector of fewer lanes as a part of a whole one, through memory, which fast selection knows. */
+/* A vector of fewer lanes as a part of a whole one, and back: with 16 bytes or more the same register, else through
+ * memory. */
 static LLVMValueRef resized(cg_func *f, LLVMValueRef v, LLVMTypeRef type, LLVMTypeRef widest)
 {
+    enum { LEAST_BITS = 128 };
+    const uint32_t lanes = opjit_cg_lanes(v), count = LLVMGetVectorSize(type);
+    uint32_t places[CG_MAX_LANES];
+    for (uint32_t i = 0; i < count; i++)
+        places[i] = i < lanes ? i : UINT32_MAX;
+    if ((lanes < count ? lanes : count) * opjit_cg_bits(v) >= LEAST_BITS)
+        return opjit_cg_shuffle(f, v, LLVMGetPoison(LLVMTypeOf(v)), places, count);
     LLVMValueRef memory = opjit_cg_alloca(f, widest);
     if (LLVMTypeOf(v) != widest)
         LLVMBuildStore(f->b, LLVMConstNull(widest), memory);
