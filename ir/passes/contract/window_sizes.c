@@ -323,7 +323,7 @@ bool opjit_ir_window_choose_lined(window *w, int64_t lanes, const rt_target *tar
     const int64_t vectors = w->axis[1].size / lanes;
     if (w->slots == 1 || w->bare || w->alone || w->single || w->gathers || w->pool || w->bytes > 0 ||
         w->c.length > w->most || w->values[WINDOW_CONDITION] != 0 || w->axis[1].dimension < 0 ||
-        w->axis[1].size % lanes != 0 || w->group % rows->block != 0 || w->c.r->general || w->c.r->is_step)
+        w->axis[1].size % lanes != 0 || w->group % rows->block != 0 || window_varies(w) || w->c.r->is_step)
         return false;
     for (int64_t v = sums / LEAST_ROWS; v > 1; v--) {
         int64_t tile = sums / v < rows->block ? sums / v : rows->block;
