@@ -387,6 +387,7 @@ typedef struct ir_tiles {
 /* Sizes of tensors that differ from sample to sample. */
 typedef struct ir_varying {
     uint64_t size, unit;      /* in this sample; what it is a multiple of in all of them */
+    uint64_t usual;           /* for the typical sizes of dimensions: blocks may follow from it */
     uint32_t rank, dimension; /* of tensors of this rank */
 } ir_varying;
 typedef struct ir_sizes {

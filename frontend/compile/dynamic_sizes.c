@@ -17,7 +17,7 @@ void opjit_fe_sizes_free(fe_sizes *s)
 
 /* Of one size of a tensor. */
 typedef struct noted_size {
-    uint64_t first, unit; /* in the first reading; the largest number that divides it in all readings */
+    uint64_t first, unit; /* in the first reading, for typical sizes; the largest number that divides it in all */
     uint64_t differs;     /* 1: in another reading it is another */
 } noted_size;
 
@@ -74,6 +74,7 @@ static void list_size(fe_sizes *s, const ir_varying *own)
     for (size_t i = 0; i < s->listed.size / sizeof *list; i++)
         if (list[i].size == own->size && list[i].rank == own->rank && list[i].dimension == own->dimension) {
             list[i].unit = gcd_of(list[i].unit, own->unit);
+            list[i].usual = list[i].usual < own->usual ? list[i].usual : own->usual;
             return;
         }
     opjit_rt_bytes_append(&s->listed, own, sizeof *own);
@@ -88,7 +89,7 @@ opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *ou
         const ir_tensor *own = &value->tensors[t];
         for (uint32_t d = 0; d < own->rank; d++, k++)
             if (noted_at(s, k)->differs != 0)
-                list_size(s, &(ir_varying){ own->sizes[d], noted_at(s, k)->unit, own->rank, d });
+                list_size(s, &(ir_varying){ own->sizes[d], noted_at(s, k)->unit, noted_at(s, k)->first, own->rank, d });
     }
     *out =
         (ir_sizes){ (const ir_varying *)(const void *)s->listed.data, (uint32_t)(s->listed.size / sizeof(ir_varying)) };

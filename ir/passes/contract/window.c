@@ -51,17 +51,22 @@ static bool find_single(window *w, int32_t last)
     return axes > 0;
 }
 
-/* What this size of the result, which follows from a dynamic dimension, is a multiple of in all samples; 0: it does not
- * follow. */
-static int64_t unit_of(const window *w, uint32_t dimension)
+/* The axis is this dimension of the result, whose size may follow from a dynamic one. */
+static void set_axis(const window *w, window_axis *x, uint32_t dimension)
 {
     const ir_sizes *const varying = w->c.r->varying;
+    x->dimension = (int32_t)dimension;
+    x->size = x->usual = (int64_t)w->c.out.sizes[dimension];
+    x->stride = 0;
     for (uint32_t i = 0; varying != NULL && i < varying->count; i++) {
         const ir_varying *const own = &varying->list[i];
-        if (own->size == w->c.out.sizes[dimension] && own->rank == w->c.out.rank && own->dimension == dimension)
-            return (int64_t)own->unit;
+        if (own->size != w->c.out.sizes[dimension] || own->rank != w->c.out.rank || own->dimension != dimension)
+            continue;
+        x->varies = true;
+        x->unit = (int64_t)own->unit;
+        x->usual = (int64_t)own->usual;
+        return;
     }
-    return 0;
 }
 
 /* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */
@@ -73,7 +78,7 @@ static bool find_factors(window *w)
         if (opjit_ir_window_moves(w, w->values[w->factor], last) &&
             !opjit_ir_window_moves(w, w->values[1 - w->factor], last))
             break;
-    w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
+    w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .usual = 1, .taps = 1, .stride = 1 };
     if (w->single)
         return find_single(w, last);
     if (w->factor == 2)
@@ -83,14 +88,8 @@ static bool find_factors(window *w)
     for (int32_t d = last; d > w->rows && axes < WINDOW_AXES; d--)
         if (opjit_ir_window_moves(w, w->values[w->factor], d) && !opjit_ir_window_moves(w, w->values[1 - w->factor], d))
             dimensions[axes++] = (uint32_t)d;
-    for (uint32_t a = 0; a < axes; a++) { /* a single one is the outer one */
-        window_axis *x = &w->axis[axes - 1 - a];
-        x->dimension = (int32_t)dimensions[a];
-        x->size = (int64_t)w->c.out.sizes[dimensions[a]];
-        x->unit = unit_of(w, dimensions[a]);
-        x->varies = x->unit != 0;
-        x->stride = 0;
-    }
+    for (uint32_t a = 0; a < axes; a++) /* a single one is the outer one */
+        set_axis(w, &w->axis[axes - 1 - a], dimensions[a]);
     return true;
 }
 
@@ -275,7 +274,7 @@ static void keep_one_axis(window *w)
     if (!w->pool || window_has_taps(w) || inner->dimension < 0)
         return;
     *only = *inner;
-    *inner = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
+    *inner = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .usual = 1, .taps = 1, .stride = 1 };
     set_classes(inner);
 }
 

@@ -34,6 +34,7 @@ typedef struct window_axis {
     int64_t reach;   /* positions behind the last one that the copy has */
     bool apart;      /* each tap is a class, with a plane of its own */
     int64_t unit;    /* what its size, which varies, is a multiple of in all samples; 0: it does not vary */
+    int64_t usual;   /* its size, for typical sizes if it varies */
     bool varies;     /* its size follows from a dynamic dimension, and no other size from it */
     bool whole;      /* the copy has all that is read, in order, and positions are `stride` elements (lines) apart */
 } window_axis;
@@ -132,6 +133,8 @@ bool opjit_ir_window_find_digits(window *w, ir_ref pair, ir_ref k);
 void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map);
 /* window_sizes.c: blocks of k, and what each has; false: it can't be made in blocks. */
 bool opjit_ir_window_set_depth(window *w);
+/* The same for typical sizes of dimensions, as if these were all. */
+window opjit_ir_window_usual(const window *w);
 /* Sizes, with positions or rows as lanes, taps in one plane or in planes of their own; false: too much scratch. */
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
 /* How many elements of padding at the end of each line of the copy are those at the beginning of the next one. */
@@ -304,6 +307,13 @@ static inline int64_t window_varying_lines(const window_axis *x, int64_t most)
     while (lines * 2 <= most)
         lines *= 2;
     return x->unit % lines != 0 && x->unit % (lines / 2) == 0 ? lines / 2 : lines;
+}
+
+/* Likewise, about as many. */
+static inline int64_t window_near_lines(const window_axis *x, int64_t lines)
+{
+    const int64_t near = window_varying_lines(x, lines + lines / 2);
+    return near * 2 <= lines ? window_varying_lines(x, lines * 2) : near;
 }
 
 /* Images of the batch, as far as blocks depend on their number: where the kernel is for many sizes, and there are

@@ -19,8 +19,7 @@ enum {
     MOST_TRIED = 32, /* numbers of lines of a block */
     LANES = 16,      /* positions that are transposed at a time */
     CHOSEN = 2,      /* so much longer steps take that choose whether they take part */
-    USUAL_SIZE = 56,   /* of an axis that varies: by it the form is chosen, */
-    MOST_LINES = 16,   /* of a block then, */
+    MOST_LINES = 16,   /* of a block, where an axis varies, */
     MOST_POINTS = 256, /* or positions, where a line has one */
 };
 
@@ -226,12 +225,8 @@ static double scratch_bytes(const window *w)
  * number follows from no size. */
 static bool choose_varying(window *w, int64_t lanes, const rt_target *target)
 {
-    window usual = *w;
+    window usual = opjit_ir_window_usual(w);
     usual.by_rows = false;
-    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
-        usual.axis[a].size = usual.axis[a].varies ? USUAL_SIZE : usual.axis[a].size;
-        usual.axis[a].varies = false;
-    }
     if (!opjit_ir_window_choose_sizes(&usual, NULL, lanes, target) ||
         !opjit_ir_window_by_rows(&usual, NULL, lanes, target))
         return false;

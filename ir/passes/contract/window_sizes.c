@@ -24,9 +24,7 @@ enum {
     LEAST_ROWS = 4, /* of such tiles */
     LEAST_TILE = 4, /* positions */
     MOST_DEPTH = 4096,
-    VARYING_LINE = 256, /* what is taken for the length of a line that follows from a dynamic dimension */
-    MOST_VARYING = 256, /* positions of a block of these, */
-    FEW_LINES = 4,      /* but so many lines may be more */
+    MOST_VARYING = 256, /* positions of a block of the only axis, if it follows from a dynamic dimension */
 };
 
 static int64_t up(int64_t x, int64_t to)
@@ -83,7 +81,7 @@ static void set_varying_lines(window *w, int64_t lines)
     const window_axis *y = &w->axis[0];
     const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
     set_lines(w, lines);
-    w->block = y->varies ? window_varying_lines(y, lines) : w->block;
+    w->block = y->varies ? lines : w->block;
     w->blocks = up(y->size, w->block);
     w->totals = (w->block - 1) * w->pitch + w->axis[1].size + columns; /* the last tile begins before the last one */
     w->tiles = up(w->totals - columns, columns);
@@ -91,16 +89,27 @@ static void set_varying_lines(window *w, int64_t lines)
     w->plane = w->lines * w->pitch + columns + w->axis[1].reach;
 }
 
-/* As many as suit lines of a usual image: those of one axis are positions. */
-static void choose_varying_lines(window *w, int64_t positions)
+window opjit_ir_window_usual(const window *w)
 {
-    const bool lone = w->axis[1].dimension < 0;
+    window usual = *w;
+    usual.pitch += w->axis[1].usual - w->axis[1].size;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        usual.axis[a].size = usual.axis[a].usual;
+        usual.axis[a].varies = false;
+    }
+    return usual;
+}
+
+/* As many as an image of typical sizes has; positions of the only axis, of so many. */
+static void choose_varying_lines(window *w, int64_t usual, int64_t positions)
+{
+    const window_axis *y = &w->axis[0];
     const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
-    const int64_t line = w->axis[1].varies ? VARYING_LINE : w->pitch;
-    const int64_t most = lone ? MOST_VARYING : up(MOST_VARYING, line) > FEW_LINES ? up(MOST_VARYING, line) : FEW_LINES;
-    const int64_t fit = positions / line < most ? positions / line : most;
-    const int64_t lines = lone ? fit / columns * columns : fit;
-    set_varying_lines(w, lines > 0 ? lines : lone ? columns : 1);
+    const int64_t fit = (positions < MOST_VARYING ? positions : MOST_VARYING) / columns * columns;
+    if (w->axis[1].dimension < 0)
+        set_varying_lines(w, window_varying_lines(y, fit > 0 ? fit : columns));
+    else
+        set_varying_lines(w, y->varies ? window_near_lines(y, usual) : usual);
 }
 
 /* About how long the block's stage takes, in steps of sums and elements that are copied. */
@@ -192,11 +201,12 @@ static void choose_tile(window *w, int64_t positions, int64_t lanes, const rt_ta
     enum { MORE = 20 }; /* tiles of three vectors may have one of so many sums more */
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
     const int64_t wide = w->group < WIDE_ROWS ? w->group : WIDE_ROWS, three = WIDE_VECTORS * lanes;
+    const bool lone = w->axis[1].dimension < 0; /* a block then has a power of two of vectors, where it varies */
     choose_rows(w, target);
     columns->tile = window_varies(w) ? TILE_VECTORS * lanes : tile_of(positions, lanes);
     const int64_t sums = sums_of(w, positions, rows->tile, columns->tile);
     if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 ||
-        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || window_varies(w) ||
+        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || (lone && window_varies(w)) ||
         sums_of(w, positions, wide, three) > sums + sums / MORE)
         return;
     rows->tile = wide;
@@ -244,7 +254,7 @@ int64_t opjit_ir_window_zeros_of_lines(window *w)
     const window_axis *x = &w->axis[1];
     int64_t count = 0;
     if (w->gathers || w->single || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || x->dimension < 0 ||
-        x->digit < 0 || x->stride != 1 || x->apart || window_varies(w))
+        x->digit < 0 || x->stride != 1 || x->apart || x->unit != 0)
         return 0;
     while (count < x->reach && count < MOST_ZEROS && is_padding_at(w, count) &&
            is_padding_at(w, x->size + x->reach - 1 - count))
@@ -264,7 +274,8 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
         columns->tile = given->columns;
         most = given->block_rows;
     } else {
-        choose_tile(w, (w->axis[0].size - 1) * w->pitch + w->axis[1].size, lanes, target);
+        const int64_t line = w->pitch - w->axis[1].size + w->axis[1].usual;
+        choose_tile(w, (w->axis[0].usual - 1) * line + w->axis[1].usual, lanes, target);
     }
     const int64_t fit = w->groups > 1 ? up(w->group, rows->tile) : most / rows->tile > 0 ? most / rows->tile : 1;
     rows->size = w->group;
@@ -274,12 +285,16 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
         return false;
     const int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
+    const bool varies = given == NULL && !w->alone && window_varies(w);
+    window usual = opjit_ir_window_usual(w);
+    if (varies && !choose_form(&usual, NULL, lanes, target))
+        return false;
     if (w->alone)
         opjit_ir_window_alone_sizes(w, given, lanes);
     else if (given != NULL)
         set_lines(w, window_lines(w, lines));
-    else if (window_varies(w))
-        choose_varying_lines(w, part / size / rows->block);
+    else if (varies)
+        choose_varying_lines(w, usual.block, part / size / rows->block);
     else
         choose_lines(w, lines, window_images(w) * w->groups * rows->blocks);
     if (given == NULL && !w->alone && !window_varies(w))
