@@ -78,7 +78,8 @@ static bool find_factors(window *w)
         if (opjit_ir_window_moves(w, w->values[w->factor], last) &&
             !opjit_ir_window_moves(w, w->values[1 - w->factor], last))
             break;
-    w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .usual = 1, .taps = 1, .stride = 1 };
+    w->axis[0] = w->axis[1] =
+        (window_axis){ .dimension = -1, .digit = -1, .size = 1, .usual = 1, .taps = 1, .stride = 1 };
     if (w->single)
         return find_single(w, last);
     if (w->factor == 2)

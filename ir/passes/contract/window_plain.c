@@ -56,8 +56,8 @@ static bool stores_one(const window *w)
     const ir_func *f = w->c.f;
     const ir_tensor *out = &f->tensors[ir_at(f, r->members[r->count - 1].statement)->ref];
     const int32_t y = w->axis[0].dimension, x = w->axis[1].dimension;
-    return !w->alone && !w->single && !w->pool && w->rows >= 0 && !window_varies(w) && !r->is_step && x > 0 && x == y + 1 &&
-           out->alias == 0 && out->shared == 0 && is_one(out, y);
+    return !w->alone && !w->single && !w->pool && w->rows >= 0 && !window_varies(w) && !r->is_step && x > 0 &&
+           x == y + 1 && out->alias == 0 && out->shared == 0 && is_one(out, y);
 }
 
 static bool may_be_plain(const window *w)
