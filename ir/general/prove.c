@@ -11,8 +11,9 @@ enum {
     MULTIPLES = 64, /* and of those that are multiples, or one less */
     WITNESSES = 24,
     MOST_WORK = 400000, /* that is interpreted for each */
-    EVENS = 2,          /* even sizes that are interpreted, */
-    EVEN_WORK = 2000000 /* and the work of each */
+    EVENS = 2,           /* even sizes that are interpreted, */
+    EVEN_WORK = 2000000, /* and the work of each */
+    WHOLE = 16           /* positions of whole vectors */
 };
 
 /* Remembers these sizes, and gives the status on. */
@@ -296,8 +297,8 @@ static void change_parity(const finder *x, int64_t *values, uint32_t d)
 }
 
 /* Interprets what the graph is for these values, unless its loops are known.  exact: with all of their numbers; and
- * what is too much work to interpret may be right. */
-static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, opjit_error *error)
+ * what is more work than `most` to interpret may be right. */
+static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, uint64_t most, opjit_error *error)
 {
     ir_func value, loops;
     bool right;
@@ -306,7 +307,7 @@ static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, opjit
     opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
                                 : has_loops(t, values, &loops, &right, error);
     if (status == OPJIT_OK && !right)
-        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, EVEN_WORK,
+        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, most,
                                   exact ? IR_TRUST_SIZES : IR_TRUST_NONE, &right, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
@@ -321,23 +322,27 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
     const finder *x = t->x;
     int64_t values[OPJIT_MAX_DIMS] = { 0 };
     ir_func value, loops;
-    bool same;
+    bool same = false;
 
     memcpy(values, t->samples->values[0], sizeof values);
     const int64_t parity = 1 - values[d] % 2;
     change_parity(x, values, d);
-    TRY(x->make(x->user, values, &value, &loops, error));
-    const opjit_status status = has_loops(t, values, &loops, &same, error);
-    opjit_ir_free(&value);
-    opjit_ir_free(&loops);
-    TRY(status);
+    opjit_status status = x->make(x->user, values, &value, &loops, NULL);
+    if (is_over(status))
+        return status;
+    if (status == OPJIT_OK) { /* else it is below the range, of sizes for which there is no graph */
+        status = has_loops(t, values, &loops, &same, error);
+        opjit_ir_free(&value);
+        opjit_ir_free(&loops);
+        TRY(status);
+    }
     for (uint32_t i = 0; i < EVENS && !same; i++) {
         for (uint32_t k = 0; k < x->dim_count; k++)
             values[k] = x->dims[k].lo;
         values[d] = x->dims[d].lo + (x->dims[d].lo % 2 != parity) + 2 * i;
         if (values[d] > x->dims[d].hi)
             break;
-        TRY(ask_loops(t, values, false, error));
+        TRY(ask_loops(t, values, false, EVEN_WORK, error));
     }
     return OPJIT_OK;
 }
@@ -367,9 +372,33 @@ static opjit_status ask_multiples(trial *t, opjit_error *error)
             int64_t values[OPJIT_MAX_DIMS] = { 0 };
             memcpy(values, x->typical, x->dim_count * sizeof *values);
             if (x->lines->list[i].slopes[d] != 0 && find_multiple(x, d, &x->lines->list[i], values))
-                TRY(ask_loops(t, values, true, error));
+                TRY(ask_loops(t, values, true, EVEN_WORK, error));
         }
     return OPJIT_OK;
+}
+
+/* Whether a number of the generalization has a quotient of what follows from the dimension. */
+static bool is_divided(const trial *t, uint32_t d)
+{
+    for (uint32_t i = 0; i < t->general->divided_count; i++) {
+        const ir_size_form *const number = &t->general->divided[i];
+        if (number->form.powers[0][d] != 0 || number->form.powers[1][d] != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Samples are no multiples of a vector, so that a line of them that is padded to whole ones has the padding of others.
+ * A small multiple has to have the loops that the generalization says; else they are interpreted. */
+static opjit_status ask_whole(trial *t, uint32_t d, opjit_error *error)
+{
+    const finder *x = t->x;
+    int64_t values[OPJIT_MAX_DIMS] = { 0 };
+
+    for (uint32_t k = 0; k < x->dim_count; k++)
+        values[k] = x->dims[k].lo;
+    values[d] = (x->dims[d].lo / WHOLE + 1) * WHOLE;
+    return values[d] <= x->dims[d].hi ? ask_loops(t, values, true, MOST_WORK, error) : OPJIT_OK;
 }
 
 opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
@@ -383,5 +412,8 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
     for (uint32_t d = 0; d < t->x->dim_count; d++)
         if (t->x->dims[d].lo < t->x->dims[d].hi)
             TRY(ask_even(t, d, error));
+    for (uint32_t d = 0; d < t->x->dim_count; d++)
+        if (is_divided(t, d))
+            TRY(ask_whole(t, d, error));
     return ask_multiples(t, error);
 }

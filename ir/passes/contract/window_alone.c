@@ -142,11 +142,11 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     const int64_t lines_apart = y->whole ? y->stride : w->in_turn ? y->classes : 1;
     const int64_t pitch = w->pitch - opjit_ir_window_zeros_of_lines(w);
     w->joined = x->dimension < 0 || (!x->varies && pitch * lines_apart * SEPARATE < vectors * lanes * JOINED);
-    w->by_lines = !window_varies(w) && x->size >= lanes && w->free == 1 && y->classes == 1 &&
-                  x->classes < WINDOW_MANY_CLASSES;
+    w->by_lines = (given == NULL || !window_varies(w)) && x->dimension >= 0 && x->usual >= lanes && w->free == 1 &&
+                  y->classes == 1 && x->classes < WINDOW_MANY_CLASSES;
     if (w->joined)
         w->pitch = pitch;
-    else if (w->by_lines)
+    else if (w->by_lines && !x->varies) /* where it varies no number follows from its size by rounding */
         w->pitch = up(w->pitch, lanes) * lanes;
     w->line = w->pitch * lines_apart;
     rows->size = rows->block = rows->blocks = 1;
@@ -176,10 +176,10 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     if (w->by_lines)
         opjit_ir_window_align(w, lanes, end + below * w->pitch + x->reach);
     w->lines = w->plane / (w->in_turn ? w->line : w->pitch);
-    if (x->varies) { /* no number follows from its size by rounding */
+    if (x->varies) {
         const int64_t step = w->line / w->pitch;
         w->lines = w->in_turn ? lines - 1 + up(below + 1, step) : (lines - 1) * step + below + 1;
-        w->plane = w->lines * (w->in_turn ? w->line : w->pitch) + columns->tile + x->reach;
+        w->plane = w->lines * (w->in_turn ? w->line : w->pitch) + columns->tile + x->reach + w->shift;
     }
 }
 

@@ -209,7 +209,7 @@ static void copy_by_lines(window *w, block *list)
         list = &of_c;
     }
     span inside = { 0, lines };
-    if (w->blocks == 1) { /* what the lines have is known: no conditions are left on them */
+    if (w->blocks == 1 && !y->varies) { /* what the lines have is known: no conditions are left on them */
         inside = (span){ 0, 0 };
         for (int64_t k = 0; k < w->slots; k++)
             add_inside(w, 0, channel, (int64_t[]){ 0, k }, &inside);
@@ -233,7 +233,7 @@ static void copy_by_lines(window *w, block *list)
             continue;
         const ir_ref p = loop_over(w, &of_y, x[k].lo, x[k].hi, &of_x);
         ir_ref value = tap_value(w, &of_x, channel, of, all_y, p);
-        if (y->size % w->block != 0) {
+        if (y->varies || y->size % w->block != 0) {
             const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, all_y, opjit_ir_index(f, window_positions(y, 0)));
             value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
         }

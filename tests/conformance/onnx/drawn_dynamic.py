@@ -289,10 +289,14 @@ def check(d, model):
     return ""
 
 
+FOUND = [7214]  # was an error: of windows of 6 to 14 a sample of 2, of which there are none
+
+
 def main():
     first, count = int(sys.argv[1]) if len(sys.argv) > 1 else 1, int(sys.argv[2]) if len(sys.argv) > 2 else 72
     passed, refused, failed = 0, 0, 0
-    for seed, kind in ((0, difference), *((s, MODELS[s % len(MODELS)]) for s in range(first, first + count))):
+    seeds = [*FOUND, *range(first, first + count)]
+    for seed, kind in ((0, difference), *((s, MODELS[s % len(MODELS)]) for s in seeds)):
         d = Draw(seed)
         why = check(d, model_of(d, kind(d)))
         refused += why is None
