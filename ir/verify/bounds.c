@@ -13,6 +13,55 @@ static bool is_inside(bounds *b, ir_ref x, ir_ref last, uint32_t count, uint32_t
            opjit_ir_guards_prove(b, x, last, 0, count);
 }
 
+/* What is in the lists, which is little of them. */
+static void copy_guards(guards *to, const guards *from)
+{
+    memcpy(to->at_least, from->at_least, from->count * sizeof *to->at_least);
+    memcpy(to->not_zero, from->not_zero, from->zero_count * sizeof *to->not_zero);
+    memcpy(to->choices, from->choices, from->choice_count * sizeof *to->choices);
+    to->count = from->count;
+    to->zero_count = from->zero_count;
+    to->choice_count = from->choice_count;
+    to->changes = from->changes;
+    to->learned = from->learned;
+    to->conditional = from->conditional;
+}
+
+/* Whether the index is 0 or more (last = 0), or at most `last`, each arm of the selects that it is chosen by under that
+ * select's condition. */
+static bool is_beyond(bounds *b, ir_ref x, ir_ref last, uint32_t depth)
+{
+    ir_func *f = b->v->f;
+    const ir_ref value = ir_let_value(f, x);
+    const ir_node node = *ir_at(f, value);
+    if (last == 0 ? opjit_ir_guards_prove(b, opjit_ir_index(f, 0), x, 0, 1) : opjit_ir_guards_prove(b, x, last, 0, 1))
+        return true;
+    if (depth == 0)
+        return false;
+    if (node.op == IR_IMIN || node.op == IR_IMAX) {
+        const bool first = is_beyond(b, ir_operand(f, value, 0), last, depth - 1);
+        const bool one = (node.op == IR_IMAX) == (last == 0); /* is enough */
+        return first == one ? one : is_beyond(b, ir_operand(f, value, 1), last, depth - 1);
+    }
+    guards known;
+    copy_guards(&known, &b->known);
+    for (uint32_t arm = 1; node.op == IR_SELECT && arm <= 2; arm++) {
+        opjit_ir_guards_assume(b, ir_operand(f, value, 0), arm == 1);
+        const bool beyond = is_beyond(b, ir_operand(f, value, arm), last, depth - 1);
+        copy_guards(&b->known, &known);
+        if (!beyond)
+            return false;
+    }
+    return node.op == IR_SELECT;
+}
+
+static bool is_chosen_inside(bounds *b, ir_ref x, ir_ref last)
+{
+    enum { DEPTH = 4 };
+    b->sums = FEW_SUMS;
+    return is_beyond(b, x, 0, DEPTH) && is_beyond(b, x, last, DEPTH);
+}
+
 static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
 {
     verifier *v = b->v;
@@ -29,25 +78,11 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
         if (!is_inside(b, x, last, 0, FEW_SUMS) &&
             !(opjit_ir_guards_learn(b) && is_inside(b, x, last, 0, FEW_SUMS)) &&
             !is_inside(b, x, last, 1, FEW_SUMS) && !is_inside(b, x, last, 1, IR_SUMS) &&
-            !is_inside(b, x, last, 2, IR_SUMS))
+            !is_inside(b, x, last, 2, IR_SUMS) && !is_chosen_inside(b, x, last))
             return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d,
                                         (long long)known.lo, (long long)known.hi, (unsigned long long)t.sizes[d]);
     }
     return OPJIT_OK;
-}
-
-/* What is in the lists, which is little of them. */
-static void copy_guards(guards *to, const guards *from)
-{
-    memcpy(to->at_least, from->at_least, from->count * sizeof *to->at_least);
-    memcpy(to->not_zero, from->not_zero, from->zero_count * sizeof *to->not_zero);
-    memcpy(to->choices, from->choices, from->choice_count * sizeof *to->choices);
-    to->count = from->count;
-    to->zero_count = from->zero_count;
-    to->choice_count = from->choice_count;
-    to->changes = from->changes;
-    to->learned = from->learned;
-    to->conditional = from->conditional;
 }
 
 static opjit_status check_loads(bounds *b, ir_ref expr)
