@@ -27,39 +27,38 @@ static void copy_guards(guards *to, const guards *from)
     to->conditional = from->conditional;
 }
 
-/* Whether the index is 0 or more (last = 0), or at most `last`, each arm of the selects that it is chosen by under that
- * select's condition. */
-static bool is_beyond(bounds *b, ir_ref x, ir_ref last, uint32_t depth)
+/* Whether a <= c, where one of them is a number, and the other is chosen by selects, imin or imax: each arm of a select
+ * is asked under its condition. */
+static bool arms_are_ordered(bounds *b, ir_ref a, ir_ref c, uint32_t depth)
 {
     ir_func *f = b->v->f;
-    const ir_ref value = ir_let_value(f, x);
+    const bool above = ir_is_index_const(f, a); /* the number is the least that the other may be */
+    const ir_ref value = ir_let_value(f, above ? c : a);
     const ir_node node = *ir_at(f, value);
-    if (last == 0 ? opjit_ir_guards_prove(b, opjit_ir_index(f, 0), x, 0, 1) : opjit_ir_guards_prove(b, x, last, 0, 1))
+    if (opjit_ir_guards_prove(b, a, c, 0, 1))
         return true;
-    if (depth == 0)
+    if (depth == 0 || (node.op != IR_IMIN && node.op != IR_IMAX && node.op != IR_SELECT))
         return false;
-    if (node.op == IR_IMIN || node.op == IR_IMAX) {
-        const bool first = is_beyond(b, ir_operand(f, value, 0), last, depth - 1);
-        const bool one = (node.op == IR_IMAX) == (last == 0); /* is enough */
-        return first == one ? one : is_beyond(b, ir_operand(f, value, 1), last, depth - 1);
-    }
-    guards known;
-    copy_guards(&known, &b->known);
-    for (uint32_t arm = 1; node.op == IR_SELECT && arm <= 2; arm++) {
-        opjit_ir_guards_assume(b, ir_operand(f, value, 0), arm == 1);
-        const bool beyond = is_beyond(b, ir_operand(f, value, arm), last, depth - 1);
+    const bool one_is_enough = node.op == (above ? IR_IMAX : IR_IMIN);
+    const uint32_t first = node.op == IR_SELECT;
+    bool ordered = !one_is_enough;
+    for (uint32_t arm = first; arm < first + 2 && ordered != one_is_enough; arm++) {
+        const ir_ref x = ir_operand(f, value, arm);
+        guards known;
+        copy_guards(&known, &b->known);
+        if (node.op == IR_SELECT)
+            opjit_ir_guards_assume(b, ir_operand(f, value, 0), arm == 1);
+        ordered = arms_are_ordered(b, above ? a : x, above ? x : c, depth - 1);
         copy_guards(&b->known, &known);
-        if (!beyond)
-            return false;
     }
-    return node.op == IR_SELECT;
+    return ordered;
 }
 
 static bool is_chosen_inside(bounds *b, ir_ref x, ir_ref last)
 {
     enum { DEPTH = 4 };
     b->sums = FEW_SUMS;
-    return is_beyond(b, x, 0, DEPTH) && is_beyond(b, x, last, DEPTH);
+    return arms_are_ordered(b, opjit_ir_index(b->v->f, 0), x, DEPTH) && arms_are_ordered(b, x, last, DEPTH);
 }
 
 static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
