@@ -34,9 +34,10 @@ opjit_status opjit_fe_check_support(const op_def *def, const char *field, const 
                                     const fe_tensor *tensor, opjit_error *error);
 /* Refuse counts that an array field can't have: of tensors, and of numbers, whose array may be absent where it is
  * optional or the count is 0. */
+#define FE_TENSORS_MAX 1024u /* of one array field; a count beyond it is an uninitialised field and no operator */
 opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
                                              opjit_error *error);
-#define FE_NUMBERS_MAX 65536u /* of one array field; a count beyond it is an uninitialised field and no operator */
+#define FE_NUMBERS_MAX 65536u /* likewise */
 opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
                                     opjit_error *error);
 /* Whether OPJIT_DIM stands where a number should. */

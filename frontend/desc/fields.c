@@ -6,9 +6,6 @@
 
 #include "frontend/frontend.h"
 
-/* Tensors of one array field; a count beyond it is an uninitialised field and no operator. */
-#define TENSORS_MAX 1024u
-
 static const void *field_at(const void *desc, const op_field *field)
 {
     return (const uint8_t *)desc + field->offset;
@@ -54,10 +51,10 @@ static opjit_status field_error(const walk *w, const op_field *field, const char
 opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
                                              opjit_error *error)
 {
-    if (count != 0 && count <= TENSORS_MAX)
+    if (count != 0 && count <= FE_TENSORS_MAX)
         return OPJIT_OK;
     return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%u} tensors, must be 1 to %u", def->name,
-                           field->name, count, TENSORS_MAX);
+                           field->name, count, FE_TENSORS_MAX);
 }
 
 opjit_status opjit_fe_count_tensors(const op_def *def, const void *desc, uint32_t *out_inputs, uint32_t *out_outputs,

@@ -246,11 +246,10 @@ opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t ra
 
 opjit_tensor opjit_onnx_join(onnx_import *m, opjit_tensor *parts, uint32_t count, uint32_t axis)
 {
-    enum { MOST = 1024 }; /* of JOIN */
     while (count > 1) {
         uint32_t made = 0;
-        for (uint32_t i = 0; i < count; i += MOST) {
-            const uint32_t some = count - i < MOST ? count - i : MOST;
+        for (uint32_t i = 0; i < count; i += FE_TENSORS_MAX) {
+            const uint32_t some = count - i < FE_TENSORS_MAX ? count - i : FE_TENSORS_MAX;
             parts[made++] = some == 1 ? parts[i] : opjit_graph_join(m->graph, &parts[i], some, axis);
         }
         count = made;

@@ -86,7 +86,8 @@ static opjit_status read_recurrent(onnx_import *m, const onnx_call *c, const cha
     const onnx_value *const x = c->inputs[0], *const w = c->inputs[2];
     r->by_batch = opjit_onnx_int(m, c, "layout", 0) != 0;
     if (x->rank != 3 || w->rank != 3)
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, must be 3", x->rank);
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %u dimensions, must have 3",
+                                 x->rank != 3 ? 0 : 2, x->rank != 3 ? x->rank : w->rank);
     r->direction = opjit_onnx_text_is(m, c, "direction", "reverse", "forward")
                        ? DML_RECURRENT_NETWORK_DIRECTION_BACKWARD
                    : opjit_onnx_text_is(m, c, "direction", "bidirectional", "forward")
