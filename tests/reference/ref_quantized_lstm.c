@@ -86,18 +86,7 @@ static float product(const network *n, const quantized *q, const int32_t *row, u
 
 static float activated(const network *n, uint32_t function, float x)
 {
-    const DML_OPERATOR_DESC *op = &n->desc->ActivationDescs[n->direction * 3 + function];
-    const DML_ACTIVATION_LINEAR_OPERATOR_DESC *linear = op->Desc; /* HARD_SIGMOID has the same fields */
-    float y;
-    switch (op->Type) {
-    case DML_OPERATOR_ACTIVATION_RELU: return x > 0 || x != x ? x : 0;
-    case DML_OPERATOR_ACTIVATION_SOFTSIGN: return rounded((double)x / rounded(1.0 + fabsf(x)));
-    case DML_OPERATOR_ACTIVATION_LINEAR: return rounded((double)rounded((double)linear->Alpha * x) + linear->Beta);
-    default:
-        y = rounded((double)rounded((double)linear->Alpha * x) + linear->Beta);
-        y = y < 1 || y != y ? y : 1;
-        return y > 0 || y != y ? y : 0;
-    }
+    return ref_activated(&n->desc->ActivationDescs[n->direction * 3 + function], x);
 }
 
 /* A gate of one sequence at a time, after its function. */

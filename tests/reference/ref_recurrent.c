@@ -32,9 +32,8 @@ static float get(const network *n, uint32_t input, uint32_t a, uint32_t b, uint3
     return (float)ref_real(t->dtype, ref_get(t, n->inputs[input], (const uint32_t[8]){ a, b, c, d }));
 }
 
-static float activated(const network *n, uint32_t function, float x)
+float ref_activated(const DML_OPERATOR_DESC *op, float x)
 {
-    const DML_OPERATOR_DESC *op = &n->activations[n->direction * n->functions + function];
     const DML_ACTIVATION_LINEAR_OPERATOR_DESC *linear = op->Desc; /* HARD_SIGMOID has the same fields */
     float y;
     switch (op->Type) {
@@ -46,6 +45,11 @@ static float activated(const network *n, uint32_t function, float x)
         y = y < 1 || y != y ? y : 1;
         return y > 0 || y != y ? y : 0;
     }
+}
+
+static float activated(const network *n, uint32_t function, float x)
+{
+    return ref_activated(&n->activations[n->direction * n->functions + function], x);
 }
 
 /* X_t * W^T of a gate's element. */

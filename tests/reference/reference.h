@@ -155,6 +155,10 @@ void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);
 uint64_t ref_get(const ref_tensor *t, const void *base, const uint32_t coordinates[8]);
 void ref_set(const ref_tensor *t, void *base, const uint32_t coordinates[8], uint64_t bits);
 
+/* --- functions of recurrent networks (ref_recurrent.c) ------------------------------------------------------------- */
+/* RELU, LINEAR, HARD_SIGMOID or SOFTSIGN of x, each step rounded to FLOAT32. */
+float ref_activated(const DML_OPERATOR_DESC *op, float x);
+
 /* --- sums (ref_sum.c) --------------------------------------------------------------------------------------------- */
 /* In how many lanes elements along these axes (a bit each) are summed: 32 where the last dimension of more than one
  * element is among them, else 1. */
