@@ -232,6 +232,37 @@ static uint32_t learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict, u
     return drawn;
 }
 
+/* x if the value is idiv(x, *by), written as imod(idiv(p, *by), b): x = imod(p, *by * b), where 0 <= p; 0. */
+static ir_ref undivided(ir_func *f, ir_ref value, int64_t *by)
+{
+    const ir_ref digit = ir_let_value(f, value);
+    const ir_ref quotient = ir_at(f, digit)->op == IR_IMOD ? ir_let_value(f, ir_operand(f, digit, 0)) : 0;
+    if (quotient == 0 || ir_at(f, quotient)->op != IR_IDIV)
+        return 0;
+    const ir_ref p = ir_operand(f, quotient, 0), by_node = ir_operand(f, quotient, 1), b_node = ir_operand(f, digit, 1);
+    if (!ir_is_index_const(f, by_node) || !ir_is_index_const(f, b_node))
+        return 0;
+    const int64_t b = ir_index_value(f, b_node);
+    int64_t product;
+    *by = ir_index_value(f, by_node);
+    if (*by < 1 || b < 1 || opjit_ir_interval(f, p).lo < 0 || !checked_muli(*by, b, &product))
+        return 0;
+    return ir_make2(f, IR_IMOD, IR_INDEX, p, opjit_ir_index(f, product));
+}
+
+/* less + strict <= more where one of them is idiv(x, by): the same of x, which other indices are made of. */
+static void push_undivided(bounds *b, ir_ref less, ir_ref more, int64_t strict)
+{
+    ir_func *f = b->v->f;
+    int64_t by, above;
+    const ir_ref low = undivided(f, less, &by);
+    if (low != 0 && checked_muli(strict - 1, by, &above) && checked_addi(above, 1, &above))
+        push_less(b, low, ir_make2(f, IR_IMUL, IR_INDEX, more, opjit_ir_index(f, by)), above);
+    const ir_ref high = undivided(f, more, &by);
+    if (high != 0 && checked_muli(strict, by, &above))
+        push_less(b, ir_make2(f, IR_IMUL, IR_INDEX, less, opjit_ir_index(f, by)), high, above);
+}
+
 /* less + strict <= more.  What is below the smaller of two is below both, and what is below a number that is rounded
  * down is below that number. */
 static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
@@ -250,6 +281,7 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
                   product);
     for (uint32_t i = 0; i < 2 && ir_at(f, limit)->op == IR_IMIN; i++)
         push_less(b, less, ir_operand(f, limit, i), strict);
+    push_undivided(b, less, more, strict);
 }
 
 bool opjit_ir_guards_learn(bounds *b)
