@@ -11,7 +11,9 @@ enum {
     DEEPEST = 64,    /* expressions in each other */
     LOOPS = 32,      /* in each other: as rule V16 allows */
     DEPENDS = 1,
-    ALIKE = 2
+    ALIKE = 2,
+    USED = 4,
+    UNUSED = 8
 };
 
 typedef struct walker {
@@ -19,7 +21,8 @@ typedef struct walker {
     ir_counts *out;
     int64_t *values;  /* by VAR */
     uint8_t *depth;   /* by VAR: of its loop, counted from 1; 0: its loop does not run */
-    uint8_t *alike;   /* by FOR: ALIKE: its iterations are, in bounds of loops; DEPENDS: they are not; 0: not known */
+    uint8_t *alike;   /* by FOR: ALIKE: its iterations are, in bounds of loops; DEPENDS: they are not; USED, UNUSED: its
+                         variable by what it computes; without these bits it is not known */
     uint64_t touched; /* loops whose variables bounds have read, as bits */
     uint32_t steps, stage;
     bool lost; /* a bound depends on elements, or it takes too long */
@@ -50,6 +53,27 @@ static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
 
 static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times);
 
+static bool is_read(const ir_func *f, ir_ref first, ir_ref var)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        const ir_node *n = ir_at(f, s);
+        for (uint32_t i = 0; i < n->count; i++)
+            if (opjit_ir_uses(f, ir_operand(f, s, i), var))
+                return true;
+        if (n->op == IR_FOR && is_read(f, n->body, var))
+            return true;
+    }
+    return false;
+}
+
+/* Whether several iterations of the loop do the same. */
+static bool repeats(walker *w, ir_ref loop, int64_t trips)
+{
+    if (trips > 1 && (w->alike[loop] & (USED | UNUSED)) == 0)
+        w->alike[loop] |= is_read(w->f, ir_at(w->f, loop)->body, ir_at(w->f, loop)->ref) ? USED : UNUSED;
+    return trips > 1 && (w->alike[loop] & UNUSED) != 0;
+}
+
 /* A loop from lo to hi; bodies of which no bound depends on the variable are followed once. */
 static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t step, uint32_t depth, uint64_t times)
 {
@@ -62,15 +86,18 @@ static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t s
     }
     w->depth[n->ref] = (uint8_t)depth;
     w->values[n->ref] = lo;
-    if (w->alike[loop] == 0) {
+    if ((w->alike[loop] & (ALIKE | DEPENDS)) == 0) {
         w->touched = 0;
         count_block(w, n->body, depth + 1, 0);
-        w->alike[loop] = (w->touched >> depth & 1) != 0 ? DEPENDS : ALIKE;
+        w->alike[loop] |= (w->touched >> depth & 1) != 0 ? DEPENDS : ALIKE;
     }
     w->touched |= outer;
-    if (w->alike[loop] == ALIKE)
-        count_block(w, n->body, depth + 1, times * (uint64_t)((hi - lo + step - 1) / step));
-    for (int64_t i = lo; i < hi && w->alike[loop] == DEPENDS && !w->lost && times != 0; i += step) {
+    const bool depends = (w->alike[loop] & DEPENDS) != 0;
+    const int64_t trips = (hi - lo + step - 1) / step;
+    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (times != 0 && repeats(w, loop, trips));
+    if (!depends)
+        count_block(w, n->body, depth + 1, times * (uint64_t)trips);
+    for (int64_t i = lo; i < hi && depends && !w->lost && times != 0; i += step) {
         w->values[n->ref] = i;
         count_block(w, n->body, depth + 1, times);
     }
@@ -129,11 +156,13 @@ opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, o
     out->lost = ARENA_ARRAY(arena, bool, out->stage_count + 1u);
     out->terms = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
     out->products = ARENA_ARRAY(arena, uint64_t, out->stage_count + 1u);
+    out->repeats = ARENA_ARRAY(arena, bool, out->stage_count + 1u);
     w.values = ARENA_ARRAY(arena, int64_t, f->node_count);
     w.depth = ARENA_ARRAY(arena, uint8_t, f->node_count);
     w.alike = ARENA_ARRAY(arena, uint8_t, f->node_count);
     if (out->stores == NULL || out->stage_of == NULL || out->results == NULL || out->terms == NULL ||
-        out->products == NULL || out->lost == NULL || w.values == NULL || w.depth == NULL || w.alike == NULL)
+        out->products == NULL || out->repeats == NULL || out->lost == NULL || w.values == NULL || w.depth == NULL ||
+        w.alike == NULL)
         return opjit_rt_no_memory(error);
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next, w.stage++) {
         const int64_t lo = value_of(&w, ir_operand(f, s, 0), 0), hi = value_of(&w, ir_operand(f, s, 1), 0);
@@ -181,6 +210,15 @@ static bool writes_any(const ir_counts *counts, const ir_counts *own, uint32_t t
     return own->stores[t] != 0 || counts[0].stores[t] == 0 || own->results[stage] == 0;
 }
 
+/* A loop that samples have once, whose variable they therefore know, is one that the instance has once. */
+static bool repeats_more(const ir_samples *samples, const ir_counts *counts, const ir_counts *own, uint32_t stage)
+{
+    bool does = own->repeats[stage];
+    for (uint32_t i = 0; i < samples->count; i++)
+        does = does && !counts[i].repeats[stage];
+    return does;
+}
+
 /* Whether a stage has as many of something as follows from what samples have. */
 static bool has_all(const ir_samples *samples, const int64_t *series, const int64_t *values, uint64_t own)
 {
@@ -196,6 +234,9 @@ bool opjit_ir_counts_write(const ir_general *g, const ir_samples *samples, const
 {
     if (own->stage_count != counts[0].stage_count)
         return true;
+    for (uint32_t s = 0; s < own->stage_count; s++)
+        if (repeats_more(samples, counts, own, s))
+            return false;
     for (uint32_t t = 1; t < own->tensor_count; t++) {
         const ir_role role = f->tensors[t].role;
         if (!opjit_ir_general_is_reached(g, t, values) || is_lost(samples, counts, own, own->stage_of[t]) ||

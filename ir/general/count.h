@@ -11,6 +11,7 @@ typedef struct ir_counts {
     uint64_t *results;  /* by stage: stores to anything but scratch */
     uint64_t *terms;    /* by stage: of reductions */
     uint64_t *products; /* by stage: terms of products */
+    bool *repeats;      /* by stage: some loop has several iterations that do the same */
     uint32_t tensor_count, stage_count;
     bool *lost;         /* by stage: bounds depend on elements, or it is too long: nothing is known of it */
 } ir_counts;

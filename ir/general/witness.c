@@ -207,13 +207,22 @@ static opjit_status make_buffers(const ir_func *f, uint32_t slots, rt_arena *are
     return list == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
+/* Memory of the kernel's own, which holds nothing at first: what is read of it before it is written is no number. */
+static void *undefined(rt_arena *arena, uint64_t bytes)
+{
+    void *const memory = ARENA_ARRAY(arena, uint8_t, bytes + 1);
+    if (memory != NULL)
+        memset(memory, 0xff, (size_t)bytes);
+    return memory;
+}
+
 static opjit_status run_instance(ir_func *f, void **buffers, rt_arena *arena, opjit_error *error)
 {
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
     ir_run run = { .buffers = buffers,
-                   .shared = ARENA_ARRAY(arena, uint8_t, f->shared_size + 1),
-                   .scratch = ARENA_ARRAY(arena, uint8_t, f->scratch_size + 1) };
+                   .shared = undefined(arena, f->shared_size),
+                   .scratch = undefined(arena, f->scratch_size) };
 
     if (run.shared == NULL || run.scratch == NULL)
         return opjit_rt_no_memory(error);

@@ -47,13 +47,13 @@ static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
     return true;
 }
 
-/* Does a difference of products, as m n - n, rise with every size?  It does where the product that is taken away
- * divides the other one and is never more than it: least and largest value are then those of the least and largest
- * sizes. */
+/* Does a difference of products, as m n - n or n n - 2 n, rise with every size?  By a size of powers p and q in them it
+ * does where p times the product that is added is never less than q times the one that is taken away, which divides it:
+ * so not for the least sizes.  Least and largest value are then those of the least and largest sizes. */
 static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count)
 {
     const uint32_t up = form->factors[0] > 0 ? 0 : 1, down = 1 - up;
-    int64_t quotient = form->factors[up];
+    int64_t quotient = form->factors[up], risen, fallen;
 
     if (form->factors[up] <= 0 || form->factors[down] >= 0)
         return false;
@@ -64,7 +64,11 @@ static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uin
             if (!checked_muli(quotient, dims[k].lo, &quotient))
                 return false;
     }
-    return quotient + form->factors[down] >= 0;
+    for (uint32_t k = 0; k < count; k++)
+        if (!checked_muli(quotient, form->powers[up][k], &risen) ||
+            !checked_muli(form->factors[down], form->powers[down][k], &fallen) || risen + fallen < 0)
+            return false;
+    return true;
 }
 
 bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most)
