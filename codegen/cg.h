@@ -343,6 +343,7 @@ LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a
 LLVMValueRef opjit_cg_beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y);
 /* convert.c */
 LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef v);
+LLVMValueRef opjit_cg_halves(cg_func *f, ir_type from, LLVMValueRef v); /* as IR_HALVES */
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v);
@@ -354,8 +355,7 @@ LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
 LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
-/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions in the module: scalar.c's and far_trig.c's
- * for one lane, vector.c's for vectors */
+/* FMA, REM, SIN_FAR, COS_FAR, TAN_FAR by functions in the module: scalar.c's, far_trig.c's; of vectors vector.c's */
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
 LLVMValueRef opjit_cg_far(cg_func *f, ir_op op); /* the function; NULL: no memory */
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);

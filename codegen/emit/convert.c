@@ -165,3 +165,10 @@ LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef
     LLVMValueRef wide = 8 * opjit_ir_type_size(to) == 32 ? before_short(v) : NULL;
     return wide ? wide : opjit_cg_resize(f, v, 8 * opjit_ir_type_size(to), ir_is_signed(from));
 }
+
+LLVMValueRef opjit_cg_halves(cg_func *f, ir_type from, LLVMValueRef v)
+{
+    const uint32_t lanes = opjit_cg_lanes(v);
+    LLVMValueRef bytes = LLVMBuildBitCast(f->b, v, LLVMVectorType(f->type.i8, 2 * lanes), "");
+    return LLVMBuildBitCast(f->b, opjit_cg_resize(f, bytes, 16, ir_is_signed(from)), opjit_cg_int(f, 32, lanes), "");
+}

@@ -130,6 +130,13 @@ static LLVMValueRef emit_nearest(cg_func *f, ir_ref node)
     return f->cpu->nearest(f, opjit_cg_kept(f, opjit_cg_as_float(f, x)));
 }
 
+static LLVMValueRef emit_halves(cg_func *f, ir_ref node)
+{
+    const ir_ref x = ir_operand(f->ir, node, 0);
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
+    return opjit_cg_halves(f, (ir_type)ir_at(f->ir, x)->type, opjit_cg_emit_lanes(f, x, lanes));
+}
+
 LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -216,6 +223,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_CAST:
     case IR_BITS: return emit_unary(f, node);
     case IR_NEAREST: return emit_nearest(f, node);
+    case IR_HALVES: return emit_halves(f, node);
     case IR_SELECT: return emit_select(f, node);
     case IR_PAIR: /* an update's */
     case IR_OP_NONE:

@@ -282,6 +282,7 @@ static LLVMValueRef op_value(maker *m, const cg_tile_node *n, uint32_t lanes)
         a[i] = lanes_value(m, n->a[i], lanes);
     switch ((ir_op)n->op) {
     case IR_CAST: return opjit_cg_convert(f, (ir_type)n->from, (ir_type)n->type, a[0]);
+    case IR_HALVES: return opjit_cg_halves(f, (ir_type)n->from, a[0]);
     case IR_IADD: return LLVMBuildAdd(f->b, a[0], a[1], "");
     case IR_ISUB: return LLVMBuildSub(f->b, a[0], a[1], "");
     case IR_IMUL: return LLVMBuildMul(f->b, a[0], a[1], "");

@@ -17,7 +17,8 @@ static bool is_plain(const cg_func *f, ir_ref node)
     case IR_DOT4_UU:
     case IR_DOT4_US:
     case IR_DOT4_SS:
-    case IR_DOT2: return true;
+    case IR_DOT2:
+    case IR_HALVES: return true;
     case IR_DIV: return type == IR_F32 || type == IR_F64;
     case IR_ADD:
     case IR_SUB:

@@ -282,16 +282,18 @@ static uint32_t choose(tracer *m, const cg_tile_node *n, uint32_t lanes, uint32_
     return add_value(m, CG_TRACE_NUMBER, lanes, choice, a);
 }
 
-/* Bytes that are loaded for nothing else. */
+/* Bytes that are loaded for nothing else: as f32, or two as halves. */
 static uint32_t bytes_value(tracer *m, const cg_tile_node *n, uint32_t lanes)
 {
+    const cg_trace_what what = n->op == IR_HALVES ? CG_TRACE_U8_HALVES : CG_TRACE_U8;
     const cg_tile_node *load = &m->t->node[n->a[0]];
     const cg_tile_access *a = &m->t->access[load->what == CG_TILE_LOAD ? load->at : 0];
-    if (n->type != IR_F32 || load->what != CG_TILE_LOAD || a->held || a->across || lanes == 1 ||
-        (load->type != IR_U8 && load->type != IR_I8) || cg_tile_lanes_of(m->t, load->moves) != lanes)
+    const bool bytes = n->type == IR_F32 && (load->type == IR_U8 || load->type == IR_I8);
+    if ((!bytes && n->op != IR_HALVES) || load->what != CG_TILE_LOAD || a->held || a->across || lanes == 1 ||
+        cg_tile_lanes_of(m->t, load->moves) != lanes)
         return refuse(m);
     const cg_trace_place place = place_of(m, a);
-    return add_load(m, load->type == IR_U8 ? CG_TRACE_U8 : CG_TRACE_I8, lanes, &place);
+    return add_load(m, ir_is_signed((ir_type)load->type) ? what + 1 : what, lanes, &place);
 }
 
 static uint32_t op_value(tracer *m, const cg_tile_node *n, uint32_t lanes)
@@ -302,6 +304,7 @@ static uint32_t op_value(tracer *m, const cg_tile_node *n, uint32_t lanes)
         if (m->tile_part != CG_TILE_END || m->t->choice != cg_tile_origin(m->t, n->a[0]) + 1)
             return refuse(m);
         return lanes_value(m, m->chosen ? n->a[1] : n->a[2], lanes);
+    case IR_HALVES:
     case IR_CAST: return bytes_value(m, n, lanes);
     case IR_FMA:
     case IR_DOT4_US:

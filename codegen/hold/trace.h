@@ -38,7 +38,8 @@ typedef enum cg_trace_what {
     CG_TRACE_ZERO,
     CG_TRACE_LOAD,   /* a vector */
     CG_TRACE_SPLAT,  /* an element, in all lanes */
-    CG_TRACE_U8, CG_TRACE_I8, /* a vector of bytes, as f32 */
+    CG_TRACE_U8, CG_TRACE_I8, /* a vector of bytes, as f32; signed ones are the next in this list */
+    CG_TRACE_U8_HALVES, CG_TRACE_I8_HALVES, /* two bytes for each lane, as halves */
     CG_TRACE_BROADCAST, /* lane 0 of a in all lanes */
     CG_TRACE_OP,     /* min, max of f32: a where it is beyond b, else b, also where one is NaN; others: as in the IR */
     CG_TRACE_NUMBER, /* a where b is a number, else b */
@@ -98,7 +99,8 @@ static inline bool cg_trace_has_type(uint32_t type)
 static inline bool cg_trace_has_place(const cg_trace_op *o)
 {
     return o->what == CG_TRACE_LOAD || o->what == CG_TRACE_SPLAT || o->what == CG_TRACE_U8 ||
-           o->what == CG_TRACE_I8 || o->what == CG_TRACE_STORE || o->what == CG_TRACE_FETCH;
+           o->what == CG_TRACE_I8 || o->what == CG_TRACE_U8_HALVES || o->what == CG_TRACE_I8_HALVES ||
+           o->what == CG_TRACE_STORE || o->what == CG_TRACE_FETCH;
 }
 
 /* Whether a load reads the same wherever it is used. */

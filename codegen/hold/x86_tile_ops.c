@@ -201,18 +201,24 @@ static void put_pair(x86_tile *m, uint32_t at)
 
 static void put_bytes(x86_tile *m, uint32_t at)
 {
-    enum { U8_TO_I32 = 0x31, I8_TO_I32 = 0x21, I32_TO_F32 = 0x5b };
+    enum { U8_TO_I32 = 0x31, I8_TO_I32 = 0x21, I32_TO_F32 = 0x5b, U8_TO_I16 = 0x30, I8_TO_I16 = 0x20 };
     const cg_trace_op *o = &m->tr->op[at];
+    const bool halves = o->what == CG_TRACE_U8_HALVES || o->what == CG_TRACE_I8_HALVES;
     const x86_mem from = opjit_cg_x86_tile_address(m, &o->place);
     const uint32_t to = opjit_cg_x86_tile_result(m, at);
     x86_vector v = { .map = X86_0F38,
                      .prefix = X86_66,
-                     .code = o->what == CG_TRACE_U8 ? U8_TO_I32 : I8_TO_I32,
+                     .code = o->what == CG_TRACE_U8          ? U8_TO_I32
+                             : o->what == CG_TRACE_I8        ? I8_TO_I32
+                             : o->what == CG_TRACE_U8_HALVES ? U8_TO_I16
+                                                             : I8_TO_I16,
                      .bytes = x86_tile_bytes(o),
                      .reg = to,
                      .mem = &from,
-                     .unit = o->lanes };
+                     .unit = halves ? 2 * o->lanes : o->lanes };
     x86_tile_put(m, &v);
+    if (halves)
+        return;
     v = (x86_vector){ .map = X86_0F, .code = I32_TO_F32, .bytes = x86_tile_bytes(o), .reg = to, .rm = to };
     x86_tile_put(m, &v);
 }
@@ -253,7 +259,9 @@ void opjit_cg_x86_tile_op(x86_tile *m, uint32_t at)
         return;
     }
     case CG_TRACE_U8:
-    case CG_TRACE_I8: put_bytes(m, at); return;
+    case CG_TRACE_I8:
+    case CG_TRACE_U8_HALVES:
+    case CG_TRACE_I8_HALVES: put_bytes(m, at); return;
     case CG_TRACE_BROADCAST: {
         const uint32_t from = opjit_cg_x86_tile_need(m, o->a[0], at), to = opjit_cg_x86_tile_result(m, at);
         opjit_cg_x86_tile_splat(m, x86_tile_bytes(o), to, NULL, from);

@@ -414,6 +414,12 @@ static uint64_t dots(ir_op op, const uint64_t *args)
     return sum;
 }
 
+static uint64_t halves(ir_type type, uint64_t x) /* both bytes in 16 bits each */
+{
+    const uint32_t both = (uint32_t)(x & 0xff) | (uint32_t)(x & 0xff00) << 8;
+    return type == IR_I16 ? both | (both & 0x00800080) * 0x1fe : both;
+}
+
 static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out)
 {
     const uint64_t a = args[0], b = args[1], mask = mask_of(type);
@@ -440,6 +446,7 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
     case IR_DOT4_US:
     case IR_DOT4_SS:
     case IR_DOT2: *out = dots(op, args); return true;
+    case IR_HALVES: *out = halves(type, a); return true;
     default: return false;
     }
 }

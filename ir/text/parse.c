@@ -123,7 +123,8 @@ static ir_ref parse_op(parser *p)
         return parse_head(p);
     if (op == IR_GET)
         return parse_id_expr(p);
-    const bool typed = op == IR_CAST || op == IR_BITS || op == IR_NEAREST || op == IR_ELEM;
+    const bool typed =
+        op == IR_CAST || op == IR_BITS || op == IR_NEAREST || op == IR_HALVES || op == IR_ELEM;
     const ir_type type = typed ? opjit_ir_p_type(p) : IR_NONE;
     opjit_ir_p_expect(p, "(");
     parse_operands(p, &operands, ")");

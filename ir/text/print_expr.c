@@ -122,6 +122,7 @@ static char put_head(flat *t, const ir_node *node)
     case IR_CAST:
     case IR_BITS:
     case IR_NEAREST:
+    case IR_HALVES:
     case IR_ELEM:
         put(t, "%s %s (", opjit_ir_op_infos[node->op].name, opjit_ir_type_name((ir_type)node->type));
         return ')';

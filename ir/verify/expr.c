@@ -124,6 +124,11 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (type != IR_I32 || from != IR_F32)
             FAIL(1, expr, "from %s to %s, not from f32 to i32", opjit_ir_type_name(from), opjit_ir_type_name(type));
         return OPJIT_OK;
+    case IR_HALVES:
+        if (type != IR_I32 || (from != IR_I16 && from != IR_U16))
+            FAIL(1, expr, "from %s to %s, not from i16 or u16 to i32", opjit_ir_type_name(from),
+                 opjit_ir_type_name(type));
+        return OPJIT_OK;
     case IR_SCALE:
         if (type == IR_F16)
             FAIL(1, expr, "f16, not f32 or f64");

@@ -16,7 +16,7 @@ static const struct {
     { "cpu:x86-64-v2", 16 },
     { "cpu:x86-64-v3", 32 },
     { "cpu:x86-64-v3", 64 }, /* which LLVM splits */
-    { "cpu:x86-64-v4", 64 }, /* BYTES: this and the next ones are for dot4 and dot2 alone */
+    { "cpu:x86-64-v4", 64 }, /* BYTES: this and the next ones are for dot4, dot2 and halves */
     { "cpu:x86-64-v4+avx512vnni", 64 },
     { "cpu:x86-64-v4+avx512vnni", 16 },
     { "cpu:aarch64", 16 },
@@ -112,7 +112,7 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
     test_random_init(&r, 1, (uint64_t)op, (uint64_t)type * 100 + from);
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-            if (t >= BYTES && t < FOREIGN && !is_dots(op) && op != IR_NEAREST)
+            if (t >= BYTES && t < FOREIGN && !is_dots(op) && op != IR_NEAREST && op != IR_HALVES)
                 continue;
             if (t >= FOREIGN && op == IR_NEAREST)
                 continue;
@@ -153,11 +153,14 @@ START_TEST(every_op)
     const ir_op op = (ir_op)_i;
     const ir_op_info *info = &opjit_ir_op_infos[op];
     const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST ||
-                         op == IR_BITS || op == IR_NEAREST || op == IR_ELEM || op == IR_SELECT ||
+                         op == IR_BITS || op == IR_NEAREST || op == IR_HALVES || op == IR_ELEM || op == IR_SELECT ||
                          op == IR_PAIR ||           /* test_cg_loops.c */
                          (info->flags & IR_FLAG_M); /* test_cg_math.c */
     if (op == IR_NEAREST)
         check_everywhere(op, IR_I32, IR_F32);
+    for (ir_type t = IR_I16; op == IR_HALVES && t <= IR_U16; t++)
+        if (t == IR_I16 || t == IR_U16)
+            check_everywhere(op, IR_I32, t);
     if (skipped)
         return;
     for (ir_type t = IR_F16; t <= IR_U64; t++)

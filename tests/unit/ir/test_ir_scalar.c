@@ -246,6 +246,8 @@ static const corner corners[] = {
     { IR_DOT4_SS, IR_I32, IR_I32, { 0x7fffffff, 1, 1 }, 0x80000000 },
     { IR_DOT2, IR_I32, IR_I32, { 7, 0xffff0002, 0x0003ff01 }, (uint32_t)(7 - 3 - 2 * 255) },
     { IR_DOT2, IR_I32, IR_I32, { 1, 0x80008000, 0x80008000 }, 0x80000001 },
+    { IR_HALVES, IR_I32, IR_I16, { 0x80ff }, 0xff80ffff },
+    { IR_HALVES, IR_I32, IR_U16, { 0x80ff }, 0x008000ff },
     /* min and max: the second operand where neither is less, NaN of the first */
     { IR_MIN, IR_F32, IR_F32, { F32_NAN, F32_ONE }, F32_NAN },
     { IR_MIN, IR_F32, IR_F32, { F32_ONE, F32_NAN }, F32_NAN },
