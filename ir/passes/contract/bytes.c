@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.c - products of bytes less zero points: steps are dot4, of words of four bytes, or dot2.  Part of place.
  *
- * Words of dot2 are two bytes, each less its zero point, in 16 bits.  With dot4 zero points leave the loops, as the sum
- * of (a - p) (b - q) over K bytes is, modulo 2^32,
+ * Words of dot2 are of two bytes: those of rows each less its zero point, in 16 bits; those of columns as they are,
+ * which the tile widens, and their zero point leaves the loops: the sum of (a - p) (b - q) is
+ *
+ *     sum (a - p) b - q sum (a - p)
+ *
+ * With dot4 both leave the loops, as the sum of (a - p) (b - q) over K bytes is, modulo 2^32,
  *
  *     sum ab - q sum a - p sum b + K p q
  *
@@ -15,6 +19,7 @@ enum {
     MOST_BYTES = 4, /* of a word */
     PARTIAL = 16, /* parts of a row's sum side by side */
     ONES = 0x01010101,
+    HALF_ONES = 0x00010001,
 };
 #define TOP_BITS UINT32_C(0x80808080)
 
@@ -45,22 +50,44 @@ bool opjit_ir_contract_is_small(const ir_func *f, ir_ref zero)
     return n->op == IR_CAST && opjit_ir_type_size((ir_type)ir_at(f, ir_operand(f, zero, 0))->type) == 1;
 }
 
-/* Whether words are two numbers of 16 bits. */
+bool opjit_ir_contract_is_nothing(const ir_func *f, ir_ref zero)
+{
+    while (ir_at(f, zero)->op == IR_CAST)
+        zero = ir_operand(f, zero, 0);
+    if (ir_at(f, zero)->op != IR_LOAD)
+        return false;
+    const ir_tensor *t = &f->tensors[opjit_ir_root(f, ir_at(f, zero)->ref)];
+    const uint8_t *data = t->data;
+    uint64_t i = 0;
+    while (t->role == IR_CONSTANT && data != NULL && i < t->bytes && data[i] == 0)
+        i++;
+    return i > 0 && i == t->bytes;
+}
+
+/* Whether words are of two bytes, which steps multiply in 16 bits. */
 static bool has_halves(const contraction *c)
 {
-    return c->in_word < MOST_BYTES;
+    return c->bytes > 0 && c->in_word < MOST_BYTES;
+}
+
+ir_type opjit_ir_contract_column_type(const contraction *c)
+{
+    if (!has_halves(c))
+        return (ir_type)c->def.type;
+    return c->side[CONTRACT_COLUMNS].is_signed ? IR_I16 : IR_U16;
 }
 
 static bool is_bytes(const contraction *c, contract_side *s)
 {
     ir_func *f = c->f;
     ir_ref zero;
+    const bool halves = c->in_word < MOST_BYTES, rows = s == &c->side[CONTRACT_ROWS];
     const ir_ref load = byte_of(f, ir_operand(f, ir_operand(f, c->statement, 0), s->factor), &zero);
     if (load == 0 || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
         (zero != 0 && (opjit_ir_uses(f, zero, opjit_ir_reduced(f, c->statement)) ||
-                       (has_halves(c) && !opjit_ir_contract_is_small(f, zero)))))
+                       (halves && rows && !opjit_ir_contract_is_small(f, zero)))))
         return false;
-    s->zero = zero != 0;
+    s->zero = zero != 0 && !(halves && (rows || opjit_ir_contract_is_nothing(f, zero)));
     s->is_signed = ir_at(f, load)->type == IR_I8;
     return true;
 }
@@ -71,9 +98,7 @@ bool opjit_ir_contract_is_bytes(contraction *c, const rt_target *target)
     c->in_word = rt_target_has_dot4(target) ? MOST_BYTES : MOST_BYTES / 2;
     if (c->def.type != IR_I32 || c->def.block == 1 || !is_bytes(c, rows) || !is_bytes(c, columns))
         return false;
-    if (has_halves(c)) {
-        rows->zero = columns->zero = false;
-    } else if (rows->is_signed == columns->is_signed) {
+    if (c->in_word == MOST_BYTES && rows->is_signed == columns->is_signed) {
         rows->moved = true;
         rows->is_signed = !rows->is_signed;
     }
@@ -111,11 +136,22 @@ ir_ref opjit_ir_contract_part(ir_func *f, ir_ref byte, ir_ref zero, bool halves,
     return i == 0 ? part : ir_make2(f, IR_SHL, IR_I32, part, opjit_ir_const(f, IR_I32, bits * (uint64_t)i));
 }
 
+/* Part i of a column's two bytes. */
+static ir_ref byte_part(contraction *c, ir_ref byte, int64_t i)
+{
+    ir_func *f = c->f;
+    const ir_type type = opjit_ir_contract_column_type(c);
+    const ir_ref bits = ir_at(f, byte)->type == IR_I8 ? ir_make1(f, IR_BITS, IR_U8, byte) : byte;
+    const ir_ref part = ir_make1(f, IR_CAST, type, bits);
+    return i == 0 ? part : ir_make2(f, IR_SHL, type, part, opjit_ir_const(f, type, 8));
+}
+
 /* Word w; partial: the last one, whose parts behind the last k are zeros. */
 static ir_ref word_at(contraction *c, uint32_t side, ir_ref own, ir_ref w, bool partial)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[side];
+    const bool halves = has_halves(c), bytes = halves && side == CONTRACT_COLUMNS;
     const int64_t count = partial ? c->bytes % c->in_word : c->in_word;
     ir_ref word = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -124,8 +160,8 @@ static ir_ref word_at(contraction *c, uint32_t side, ir_ref own, ir_ref w, bool 
         const ir_ref byte = factor_at(c, side, own, k, &zero);
         if (byte == 0)
             return 0;
-        const ir_ref part = opjit_ir_contract_part(f, byte, zero, has_halves(c), i);
-        word = i == 0 ? part : ir_make2(f, IR_OR, IR_I32, word, part);
+        const ir_ref part = bytes ? byte_part(c, byte, i) : opjit_ir_contract_part(f, byte, zero, halves, i);
+        word = i == 0 ? part : ir_make2(f, IR_OR, (ir_type)ir_at(f, part)->type, word, part);
     }
     const uint32_t top = TOP_BITS & (partial ? (UINT32_C(1) << 8 * count) - 1 : UINT32_MAX);
     return s->moved ? ir_make2(f, IR_XOR, IR_I32, word, opjit_ir_const(f, IR_I32, top)) : word;
@@ -142,7 +178,7 @@ ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref 
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
     if (c->bytes > 0)
-        return has_halves(c) ? ir_make3(c->f, IR_DOT2, IR_I32, sum, row, column)
+        return has_halves(c) ? ir_make3(c->f, IR_DOT2, IR_I32, sum, row, ir_make1(c->f, IR_HALVES, IR_I32, column))
                              : dot4(c->f, rows, row, column, sum);
     return rows->factor == 0 ? ir_dot_step(c->f, (ir_type)c->def.type, row, column, sum)
                              : ir_dot_step(c->f, (ir_type)c->def.type, column, row, sum);
@@ -156,13 +192,21 @@ static bool has_sums(const contraction *c, uint32_t side)
     return c->side[1 - side].zero || c->side[1 - side].moved;
 }
 
-/* The word and 1 for each of its bytes, added to the element of the side's sums. */
+/* sum + the parts of a word of the side. */
+static ir_ref with_parts(contraction *c, uint32_t side, ir_ref word, ir_ref sum)
+{
+    ir_func *f = c->f;
+    return has_halves(c) ? ir_make3(f, IR_DOT2, IR_I32, sum, word, opjit_ir_const(f, IR_I32, HALF_ONES))
+                         : dot4(f, &c->side[side], word, opjit_ir_const(f, IR_I32, ONES), sum);
+}
+
+/* Adds those of the word to the element of the side's sums. */
 static void add_to_sums(contraction *c, block *list, uint32_t side, ir_ref word, const ir_ref *at)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[side];
     const ir_ref sum = opjit_ir_load(f, s->sums, at);
-    opjit_ir_contract_store(c, list, s->sums, dot4(f, s, word, opjit_ir_const(f, IR_I32, ONES), sum), at);
+    opjit_ir_contract_store(c, list, s->sums, with_parts(c, side, word, sum), at);
 }
 
 /* The sums of all columns that are in a temp, in another: a stage after the one that makes it. */
@@ -195,7 +239,7 @@ void opjit_ir_contract_share_sums(contraction *c, block *stages, int64_t matrice
     j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
     const ir_ref word = opjit_ir_load(f, s->scratch, (ir_ref[]){ m, q, n, k, j });
     const ir_ref sum = opjit_ir_load(f, sums, &j);
-    opjit_ir_contract_store(c, &of_j, sums, dot4(f, s, word, opjit_ir_const(f, IR_I32, ONES), sum), &j);
+    opjit_ir_contract_store(c, &of_j, sums, with_parts(c, CONTRACT_COLUMNS, word, sum), &j);
     j = contract_loop(c, &body, opjit_ir_index(f, s->tile), &of_j);
     opjit_ir_contract_store(c, &of_j, c->column_sums, opjit_ir_load(f, sums, &j), (ir_ref[]){ m, n, j });
     opjit_ir_block_add(f, stages, stage);
@@ -298,7 +342,8 @@ static void pack_columns(contraction *c, block *list, ir_ref n, ir_ref tiles, co
         return;
     if (past) {
         const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, s->size));
-        word = ir_make3(f, IR_SELECT, IR_NONE, inside, word, opjit_ir_const(f, IR_I32, 0));
+        word = ir_make3(f, IR_SELECT, IR_NONE, inside, word,
+                         opjit_ir_const(f, opjit_ir_contract_column_type(c), 0));
     }
     word = opjit_ir_block_let(f, &of_j, word);
     opjit_ir_contract_store(c, &of_j, s->scratch, word, at);
@@ -393,9 +438,9 @@ void opjit_ir_contract_row_zeros(contraction *c, block *list, ir_ref i, contract
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     *out = (contract_zeros){ 0 };
-    if (c->bytes == 0 || has_halves(c))
+    if (rows->sums == 0 && columns->sums == 0)
         return;
-    const ir_ref zero = zero_of(c, CONTRACT_ROWS, contract_plus(c, rows->first, i));
+    const ir_ref zero = has_halves(c) ? 0 : zero_of(c, CONTRACT_ROWS, contract_plus(c, rows->first, i));
     if (columns->sums != 0)
         out->zero = zero == 0 ? opjit_ir_const(f, IR_I32, 0) : opjit_ir_block_let(f, list, zero);
     ir_ref sum = 0;

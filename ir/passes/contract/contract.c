@@ -292,7 +292,7 @@ static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_ta
 static bool is_kept(contraction *c)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size((ir_type)c->def.type);
+    const uint64_t bytes = (uint64_t)(s->size * c->length) * opjit_ir_type_size(opjit_ir_contract_column_type(c));
     const bool partial = c->bytes > 0 && c->bytes % c->in_word != 0; /* a word that is stored apart */
     if (!c->r->once || c->r->is_step || s->dimension < 0 || partial)
         return false;

@@ -71,7 +71,7 @@ typedef struct contraction {
     bool half_tiles;        /* the last rows may be half of a tile's */
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words are the k of all other members; 0: no bytes */
-    int64_t in_word;        /* of which so many: four, or two numbers of 16 bits, less their zero points */
+    int64_t in_word;        /* of which so many: four, or two, which steps multiply in 16 bits */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     bool is_ahead;          /* what is written is a stage before the recurrence, with these for its rows' */
     ir_ref around[8];
@@ -81,8 +81,9 @@ typedef struct contraction {
     ir_ref matrix, q;       /* of a temp: which one this block of the result reads; the number of the block of k */
 } contraction;
 
-/* parts.c.  Scratch of these sizes, with `apart` elements behind each row of two dimensions. */
+/* parts.c.  Scratch of these sizes, with `apart` elements behind each row of two dimensions; of columns' elements. */
 uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart);
+uint32_t opjit_ir_contract_column_scratch(contraction *c, uint32_t rank, const int64_t *sizes);
 /* Two loops over as many rows and columns; *at: their variables. */
 void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out);
 void opjit_ir_contract_store(contraction *c, block *list, uint32_t tensor, ir_ref value, const ir_ref *at);
@@ -190,6 +191,10 @@ bool opjit_ir_contract_is_bytes(contraction *c, const rt_target *target);
 ir_ref opjit_ir_contract_part(ir_func *f, ir_ref byte, ir_ref zero, bool halves, int64_t i);
 /* Whether a zero point is so small that a byte less it has 16 bits. */
 bool opjit_ir_contract_is_small(const ir_func *f, ir_ref zero);
+/* Whether a zero point is constants that are all 0, as quantized models have it for filters: there is none. */
+bool opjit_ir_contract_is_nothing(const ir_func *f, ir_ref zero);
+/* What packed columns are: for dot2 the two bytes of a word, as 16 bits. */
+ir_type opjit_ir_contract_column_type(const contraction *c);
 /* A step of the products in a tile, of bytes or not. */
 ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref sum);
 /* Declares the sums over rows and columns that are needed, and sets them to 0; before the loop over blocks of k. */

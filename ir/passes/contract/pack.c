@@ -173,7 +173,7 @@ static bool declare_temp(contraction *c, int64_t matrices, int64_t tiles)
     contract_side *s = &c->side[CONTRACT_COLUMNS];
     const int64_t k = contract_most_k(c);
     const int64_t sizes[] = { matrices, contract_blocks_of_k(c), tiles, k, s->tile };
-    ir_tensor t = { .role = IR_TEMP, .type = (ir_type)c->def.type, .rank = 5, .align = 64 };
+    ir_tensor t = { .role = IR_TEMP, .type = opjit_ir_contract_column_type(c), .rank = 5, .align = 64 };
     for (uint32_t d = 0; d < t.rank; d++)
         t.sizes[d] = (uint64_t)sizes[d];
     opjit_ir_dense_strides(&t);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart)
+static uint32_t make_scratch(contraction *c, ir_type type, uint32_t rank, const int64_t *sizes, int64_t apart)
 {
-    ir_tensor t = { .role = IR_SCRATCH, .type = (ir_type)c->def.type, .rank = rank, .align = 64 };
+    ir_tensor t = { .role = IR_SCRATCH, .type = type, .rank = rank, .align = 64 };
     for (uint32_t d = 0; d < rank; d++)
         t.sizes[d] = (uint64_t)sizes[d];
     opjit_ir_dense_strides(&t);
@@ -16,6 +16,16 @@ uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t 
     if (!opjit_ir_span_bytes(&t, &t.bytes))
         return 0;
     return opjit_ir_tensor(c->f, &t);
+}
+
+uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart)
+{
+    return make_scratch(c, (ir_type)c->def.type, rank, sizes, apart);
+}
+
+uint32_t opjit_ir_contract_column_scratch(contraction *c, uint32_t rank, const int64_t *sizes)
+{
+    return make_scratch(c, opjit_ir_contract_column_type(c), rank, sizes, 0);
 }
 
 void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out)

@@ -38,7 +38,7 @@ void opjit_ir_contract_declare(contraction *c)
     }
     if (columns->packed && !columns->shared)
         columns->scratch =
-            opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
+            opjit_ir_contract_column_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile });
     if (rows->packed)
         rows->scratch =
             opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->whole ? rows->block : rows->tile, k }, APART);

@@ -53,21 +53,6 @@ static bool find_byte(const ir_func *f, ir_ref factor, window_byte *out)
     return n->op == IR_LOAD && (n->type == IR_I8 || n->type == IR_U8);
 }
 
-/* Whether a zero point is constants that are all 0, as quantized models have it for filters: there is none. */
-static bool is_nothing(const ir_func *f, ir_ref zero)
-{
-    while (ir_at(f, zero)->op == IR_CAST)
-        zero = ir_operand(f, zero, 0);
-    if (ir_at(f, zero)->op != IR_LOAD)
-        return false;
-    const ir_tensor *t = &f->tensors[opjit_ir_root(f, ir_at(f, zero)->ref)];
-    const uint8_t *data = t->data;
-    uint64_t i = 0;
-    while (t->role == IR_CONSTANT && data != NULL && i < t->bytes && data[i] == 0)
-        i++;
-    return i > 0 && i == t->bytes;
-}
-
 static bool is_bytes(window *w, uint32_t factor)
 {
     ir_func *f = w->c.f;
@@ -89,7 +74,7 @@ static bool is_bytes(window *w, uint32_t factor)
     if ((b.zero != 0 && (opjit_ir_uses(f, b.zero, opjit_ir_reduced(f, w->c.statement)) ||
                          (w->halves && !opjit_ir_contract_is_small(f, b.zero)))) || (!windows && b.inside != 0))
         return false;
-    w->zero[windows] = b.zero != 0 && !is_nothing(f, b.zero);
+    w->zero[windows] = b.zero != 0 && !opjit_ir_contract_is_nothing(f, b.zero);
     w->moved[windows] = (ir_at(f, b.load)->type == IR_I8) == windows;
     w->flat_bytes = windows ? b.inside == 0 && in_memory : w->flat_bytes;
     return true;
