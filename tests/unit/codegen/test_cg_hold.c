@@ -73,12 +73,18 @@ static void put_start(rt_bytes *out, const sample *s)
         opjit_rt_bytes_printf(out, "store %%u[0], %s 0%s\n", s->type, is_integer(s) ? "" : "x0p+0");
 }
 
-static void put_factor(rt_bytes *out, const sample *s, const char *load)
+/* Words of rows are as they are multiplied; those of columns may be of bytes. */
+static const char *row_input(const sample *s)
 {
-    if (strcmp(s->type, s->input) == 0)
+    return s->dot ? s->type : s->input;
+}
+
+static void put_factor(rt_bytes *out, const sample *s, const char *input, const char *load)
+{
+    if (strcmp(s->type, input) == 0)
         opjit_rt_bytes_printf(out, "%s", load);
     else
-        opjit_rt_bytes_printf(out, "cast %s (%s)", s->type, load);
+        opjit_rt_bytes_printf(out, "%s %s (%s)", s->dot ? "halves" : "cast", s->type, load);
 }
 
 static bool has_blocks(const sample *s)
@@ -111,9 +117,9 @@ static void put_body(rt_bytes *out, const sample *s, uint32_t m)
         opjit_rt_bytes_printf(out, "%s(load %%t[%%i,%%j], ", s->dot);
     else
         opjit_rt_bytes_printf(out, is_integer(s) ? "add(mul(" : "fma(");
-    put_factor(out, s, a);
+    put_factor(out, s, row_input(s), a);
     opjit_rt_bytes_printf(out, ", ");
-    put_factor(out, s, b);
+    put_factor(out, s, s->input, b);
     if (s->dot)
         opjit_rt_bytes_printf(out, ")");
     else
@@ -214,7 +220,7 @@ static void put_text(rt_bytes *out, const sample *s)
                           "kernel @tile after expand {\n in %%a \"a\": %s[%u,%u]\n in %%b \"b\": %s[%u,%u]\n"
                           " in %%c \"c\": %s[%u,%u]\n in %%d \"d\": %s[1,%u]\n out %%o \"o\": %s[%u,%u]\n"
                           " param %%n: index in [0,%u]\n scratch %%t: %s[%u,%u]\n",
-                          s->input, m, k, s->input, k, n, s->type, s->rows * s->tiles, columns * s->tiles, s->type,
+                          row_input(s), m, k, s->input, k, n, s->type, s->rows * s->tiles, columns * s->tiles, s->type,
                           columns * s->tiles, s->type, m * (s->stages > 0 ? s->stages : 1), n, s->k, s->type, s->rows,
                           columns);
     if (s->end == TOTALS || s->edges)
@@ -274,9 +280,9 @@ static sample draw(test_random *r)
 {
     static const char *const types[][2] = { { "f32", "f32" }, { "f32", "f16" }, { "f64", "f64" },
                                             { "i32", "i32" }, { "u32", "u32" }, { "i32", "i8" },
-                                            { "f32", "u8" },  { "f32", "i8" } };
+                                            { "f32", "u8" },  { "f32", "i8" },  { "i32", "i16" }, { "i32", "u16" } };
     static const char *const dots[4] = { "dot4.us", "dot2" };
-    const uint64_t type = test_random_below(r, 8);
+    const uint64_t type = test_random_below(r, 10);
     sample s = { .start = (start)test_random_below(r, STARTS),
                  .end = (end)test_random_below(r, ENDS),
                  .step = (step)test_random_below(r, STEPS),
@@ -284,7 +290,7 @@ static sample draw(test_random *r)
                  .edges = test_random_below(r, 3) == 0,
                  .type = types[type][0],
                  .input = types[type][1],
-                 .dot = type == 3 ? dots[test_random_below(r, 4)] : NULL,
+                 .dot = type == 3 ? dots[test_random_below(r, 4)] : type > 7 ? "dot2" : NULL,
                  .rows = 1 + (uint32_t)test_random_below(r, 8),
                  .vectors = 1 + (uint32_t)test_random_below(r, 3),
                  .lanes = 1u << test_random_below(r, 5),
