@@ -260,6 +260,8 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     other.plain = other.later = other.beside = other.lined = false;
     if (!(parts ? opjit_ir_window_find_phases(&other) : is_of_rows(w)) || !set_whole(&other))
         return false;
+    if (parts && other.slots != 1) /* taps that are put side by side have no forms */
+        return false;
     if (window_varies(w)) {
         if (given != NULL || !choose_varying(&other, lanes, target))
             return false;

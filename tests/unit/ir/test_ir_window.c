@@ -427,12 +427,32 @@ START_TEST(products)
 }
 END_TEST
 
+/* Steps that take no part, by filters that are endless, with a stride and a dilation: tiles with rows as lanes left
+ * none out. */
+START_TEST(planes)
+{
+    const windows w = { .batch = 1, .groups = 1, .ins = 5, .outs = 6, .space = 2,
+                        .s = { { 6, 4, 2, 1, 0, 3 }, { 8, 2, 2, 3, 3, 5 } },
+                        .block = 24, .bias = true, .leaves = true, .in = "f64", .type = "f64",
+                        .tiles = { .rows = 2, .columns = 16, .block_rows = 9, .block_columns = 60, .by_rows = true } };
+    rt_target target;
+    opjit_error error = { 0 };
+    ck_assert_msg(opjit_rt_target_parse("cpu:x86-64-v4", &target, &error) == OPJIT_OK, "%s", error.message);
+    for (uint64_t n = 0; n < 4; n++) {
+        test_random r;
+        test_random_init(&r, 1, 2, n);
+        ck_assert(check_windows(&w, &target, &r));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ir.window");
     TCase *tcase = tcase_create("windows");
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, products);
+    tcase_add_test(tcase, planes);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
