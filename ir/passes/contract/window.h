@@ -109,14 +109,15 @@ typedef struct window {
     bool chooses;                  /* the tile that is written chooses by the condition */
     bool lined;                    /* a tile's positions are of one line: results are stored from it */
     bool joins;                    /* results are stored by one coordinate for both dimensions of positions */
-    bool plain;                    /* window_plain.c, which uses the next six */
+    bool plain;                    /* window_plain.c, which uses the next seven */
     bool costly;                   /* found: results take more than a tile has */
     bool later;                    /* results are made of totals, behind all tiles */
-    bool beside;                   /* positions of a tile are copied to `panel` */
+    bool beside;                   /* positions of a tile are copied to `panel`, */
+    bool ahead;                    /* and those of all tiles before they are used */
     int64_t last_tile, tiled;      /* positions of a block's last tile, if it is another one, and of all tiles */
     uint32_t short_tile;           /* scratch: sums of a last tile that is shorter than the others */
     uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
-    uint32_t panel;                /* scratch: [k, positions of a tile] */
+    uint32_t panel;                /* scratch: [k, positions of a tile]; plain: [tiles, k, positions] */
     uint32_t parts, part;          /* of bytes, which steps take part: [k of a value of digit 0, positions], and like
                                       panel; 0: all */
     uint32_t direct; /* a view of the other factor's memory, [its rows, k]; 0: its elements are computed one by one */
@@ -137,6 +138,8 @@ bool opjit_ir_window_set_depth(window *w);
 window opjit_ir_window_usual(const window *w);
 /* Sizes, with positions or rows as lanes, taps in one plane or in planes of their own; false: too much scratch. */
 bool opjit_ir_window_choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
+/* Sets a tile of few rows and three vectors, which loads less for each sum; false: registers or the type don't fit. */
+bool opjit_ir_window_widen(window *w, int64_t lanes, const rt_target *target);
 /* How many elements of padding at the end of each line of the copy are those at the beginning of the next one. */
 int64_t opjit_ir_window_zeros_of_lines(window *w);
 /* Tiles of whole vectors of one line, if it has no other positions and sums have one block of k. */

@@ -7,6 +7,10 @@
  *             tile = +0; for k, with the tile in registers: tile = fma(row, position, tile)
  *             total = tile, then total + tile; after the last block of k the result
  *
+ * With one block of k, results beyond the second cache, and positions that are copied and fit it, all of these are
+ * copied first and follow each tile of rows: a row's results are stored, and what else they are made of is loaded, in
+ * long pieces.
+ *
  * Positions are counted across lines.  What is left behind whole tiles has a tile that reaches back: it makes again
  * what the one before it made, and stores what is its own.  So nothing is padded, and with one block of k there are no
  * totals, unless results take more than a tile has: then loops over rows and all positions of the block make them.  A
@@ -19,9 +23,11 @@
 enum {
     APART = 16,        /* elements behind a row of totals: they are not all in one set of a cache */
     PARTS = 4,         /* totals may take one of so many parts of the second cache, */
-    FACTORS = 2,       /* and the other factor of a block of k so many of these */
+    FACTORS = 2,       /* and the other factor of a block of k, or the copy of all positions, so many of these */
+    LARGE = 2,         /* with rows and results of at least as many second caches it is worth to copy all positions */
     MOST_BLOCKS = 256, /* of lines, that are tried, */
     MORE_BLOCKS = 2,   /* and so many times as many of rows as others have */
+    ROWS_OF_ONE = 8,   /* of a tile of one vector */
     READ = 2,          /* as many rows take as long as reading a tile's positions where they lie */
 };
 
@@ -32,6 +38,13 @@ static int64_t last_tile(const window *w, int64_t positions, int64_t lanes)
 {
     const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile, rest = positions % tile;
     return rest == 0 ? 0 : rest <= lanes ? lanes : tile;
+}
+
+/* Rows of a tile of one vector of positions: sums that don't wait for each other, if the block has so many. */
+static int64_t short_rows(const window *w)
+{
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    return rows->tile < ROWS_OF_ONE && rows->block >= ROWS_OF_ONE ? ROWS_OF_ONE : rows->tile;
 }
 
 /* Whether dimensions d and d + 1 of the layout are one in memory. */
@@ -71,8 +84,13 @@ bool opjit_ir_window_may_join(const window *w)
     return stores_one(w) && w->apart == w->axis[1].size && w->axis[0].size % w->block == 0;
 }
 
-/* Sets equal blocks, of rows and of whole lines, of at least a tile.  false: they aren't, or have too many totals. */
-static bool set_blocks(window *w, int64_t of_rows, int64_t of_lines, int64_t lanes, int64_t most_totals)
+/* What a block may have at most: totals, elements of a row of the copy of all positions, and rows. */
+typedef struct limits {
+    int64_t totals, positions, rows;
+} limits;
+
+/* Sets equal blocks, of rows and of whole lines, of at least a tile.  false: they aren't, or have too much. */
+static bool set_blocks(window *w, int64_t of_rows, int64_t of_lines, int64_t lanes, const limits *most)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile;
@@ -84,50 +102,69 @@ static bool set_blocks(window *w, int64_t of_rows, int64_t of_lines, int64_t lan
     w->block = w->axis[0].size / of_lines;
     const int64_t positions = w->block * w->axis[1].size;
     w->last_tile = last_tile(w, positions, lanes);
-    w->tiled = positions / tile * tile + w->last_tile + (w->last_tile == lanes ? lanes / 2 : 0);
-    return rows->block >= rows->tile && positions >= tile && positions * rows->block <= most_totals;
+    w->tiled = positions / tile * tile + w->last_tile;
+    if (w->last_tile == lanes)
+        w->tiled += short_rows(w) < ROWS_OF_ONE ? lanes / 2 : lanes / 4;
+    w->ahead = w->tiled <= most->positions;
+    return rows->block >= rows->tile && positions >= tile && positions * rows->block <= most->totals;
 }
 
-/* The blocks that need the fewest steps, threads considered; of equal ones the largest. */
-static bool choose_blocks(window *w, const ir_tiles *given, int64_t lanes, int64_t most_totals, int64_t most_factors)
+/* The blocks that need the fewest steps, threads considered; of equal ones the largest.  Returns that cost. */
+static double choose_blocks(window *w, const ir_tiles *given, int64_t lanes, const limits *most)
 {
+    const double in_turn = 1.06; /* as much longer takes a block each of whose tiles is copied before it is used */
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const int64_t least_rows = given != NULL ? rows->blocks : 1, most_rows = MORE_BLOCKS * rows->blocks;
+    const int64_t least_rows = given != NULL ? rows->blocks : 1;
+    const int64_t most_rows = (w->groups > 1 ? 1 : MORE_BLOCKS) * rows->blocks; /* those of a group are one */
     const int64_t most_lines = w->axis[0].size < MOST_BLOCKS ? w->axis[0].size : MOST_BLOCKS;
-    const int64_t most_block = rows->block > most_factors ? rows->block : most_factors;
+    const int64_t most_block = rows->block > most->rows ? rows->block : most->rows;
     double least = INFINITY;
     int64_t best[2] = { 0 };
     for (int64_t r = least_rows; r <= most_rows; r++)
         for (int64_t l = 1; l <= most_lines; l++) {
-            if (!set_blocks(w, r, l, lanes, most_totals) || rows->block > most_block)
+            if (!set_blocks(w, r, l, lanes, most) || rows->block > most_block)
                 continue;
             const int64_t all = (rows->block + rows->tile - 1) / rows->tile * rows->tile;
             const int64_t reads = window_is_read_often(w) ? WINDOW_MOST_TIMES : all / rows->tile;
             const double steps = (double)(r * l * w->tiled) * (double)(all + READ * reads);
-            const double cost = opjit_ir_window_for_threads(w, steps);
+            const double cost = opjit_ir_window_for_threads(w, steps) * (w->ahead ? 1 : in_turn);
             if (cost < least) {
                 least = cost;
                 best[0] = r;
                 best[1] = l;
             }
         }
-    return best[0] != 0 && set_blocks(w, best[0], best[1], lanes, most_totals);
+    if (best[0] != 0)
+        (void)set_blocks(w, best[0], best[1], lanes, most);
+    return least;
 }
 
 bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
+    const double more = 1.04; /* steps of tiles of three vectors, which load less */
     if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
         return false;
     const int64_t part = (int64_t)target->l2 / PARTS / size;
-    const int64_t most_totals = w->later || w->c.length > w->most ? part : INT64_MAX;
-    const int64_t k = w->c.length < w->most ? w->c.length : w->most;
-    const int64_t given_totals = given != NULL ? (int64_t)given->block_columns * rows->block : most_totals;
-    if (!choose_blocks(w, given, lanes, given_totals, FACTORS * part / k))
+    const bool whole = w->c.length <= w->most;
+    const int64_t factors = FACTORS * part / (whole ? w->c.length : w->most);
+    const int64_t positions = w->axis[0].size * w->axis[1].size;
+    const bool large = w->group * (positions + w->c.length) > LARGE * PARTS * part;
+    limits most = { w->later || !whole ? part : INT64_MAX, whole && large ? factors : 0, factors };
+    if (given != NULL)
+        most.totals = (int64_t)given->block_columns * rows->block;
+    window wide = *w;
+    const bool may_widen = given == NULL && opjit_ir_window_widen(&wide, lanes, target);
+    const double cost = choose_blocks(w, given, lanes, &most);
+    const double of_wide = may_widen ? choose_blocks(&wide, NULL, lanes, &most) : INFINITY;
+    if (cost == INFINITY && of_wide == INFINITY)
         return false;
+    if (of_wide <= cost * more)
+        *w = wide;
     w->plain = true;
     w->beside = !is_memory(w) || window_is_read_often(w);
+    w->ahead = w->ahead && w->beside;
     return true;
 }
 
@@ -169,15 +206,24 @@ static bool is_linear(window *w, const block *list, ir_ref variable)
     return !f->failed && list->first != 0;
 }
 
-/* Copies the positions of a tile, from `first` on. */
-static void put_beside(window *w, block *list, ir_ref first, int64_t tile)
+/* Rows or positions of a tile: where it begins in the block, how many it has, the first that is its own, and, of
+ * positions, which tile of the copy it is. */
+typedef struct part {
+    ir_ref first;
+    int64_t tile, own;
+    ir_ref copy;
+} part;
+
+/* Copies the positions of a tile. */
+static void put_beside(window *w, block *list, const part *columns)
 {
     contraction *c = &w->c;
-    ir_ref at[2];
+    ir_ref at[3] = { columns->copy };
     block inside;
-    opjit_ir_contract_loops(c, list, c->here_k, opjit_ir_index(c->f, tile), at, &inside);
-    opjit_ir_contract_store(c, &inside, w->panel, element(w, &inside, at[0], contract_plus(c, first, at[1])), at);
-    c->in.refused = c->in.refused || !is_linear(w, &inside, at[1]);
+    opjit_ir_contract_loops(c, list, c->here_k, opjit_ir_index(c->f, columns->tile), at + 1, &inside);
+    const ir_ref x = element(w, &inside, at[1], contract_plus(c, columns->first, at[2]));
+    opjit_ir_contract_store(c, &inside, w->panel, x, at);
+    c->in.refused = c->in.refused || !is_linear(w, &inside, at[2]);
 }
 
 bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable)
@@ -188,12 +234,6 @@ bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable)
            opjit_ir_join_coordinates(f, ir_operand(f, list->tail, 1 + d), ir_operand(f, list->tail, 2 + d),
                                      w->axis[1].size) != 0;
 }
-
-/* Rows or positions of a tile: where it begins in the block, how many it has, and the first that is its own. */
-typedef struct part {
-    ir_ref first;
-    int64_t tile, own;
-} part;
 
 static void add_tile(window *w, block *list, const part *rows, const part *columns, bool last)
 {
@@ -211,7 +251,7 @@ static void add_tile(window *w, block *list, const part *rows, const part *colum
     const ir_ref row = contract_plus(c, rows->first, of[0]);
     x[factor] = w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
                              : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
-    x[1 - factor] = w->beside ? opjit_ir_load(f, w->panel, (ir_ref[]){ k, of[1] })
+    x[1 - factor] = w->beside ? opjit_ir_load(f, w->panel, (ir_ref[]){ columns->copy, k, of[1] })
                               : element(w, &inside, k, contract_plus(c, columns->first, of[1]));
     const ir_ref step = ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], opjit_ir_load(f, tile, of));
     opjit_ir_contract_store(c, &inside, tile, step, of);
@@ -238,39 +278,66 @@ static void add_tile(window *w, block *list, const part *rows, const part *colum
     c->in.refused = c->in.refused || !opjit_ir_window_is_in_order(w, &inside, of[1]);
 }
 
+/* A loop over whole tiles, the first of which begin at 0; the tile's part. */
+static part whole_tiles(window *w, block *list, int64_t count, int64_t tile, block *out)
+{
+    contraction *c = &w->c;
+    const ir_ref n = contract_loop(c, list, opjit_ir_index(c->f, count), out);
+    const ir_ref first = opjit_ir_block_let(c->f, out, contract_times(c, n, tile));
+    return (part){ first, tile, 0, w->ahead ? n : opjit_ir_index(c->f, 0) };
+}
+
+/* Rows of a tile of these positions, or of those of whole tiles. */
+static int64_t tile_rows(const window *w, const part *columns)
+{
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    return columns == NULL || columns->tile == w->c.side[CONTRACT_COLUMNS].tile ? rows->tile : short_rows(w);
+}
+
+/* A tile of rows with a tile of positions, or, without one, with all whole ones. */
+static void add_columns(window *w, block *list, const part *rows, const part *columns, bool last)
+{
+    const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile, positions = w->block * w->axis[1].size;
+    block of_n;
+    if (columns != NULL) {
+        add_tile(w, list, rows, columns, last);
+        return;
+    }
+    const part p = whole_tiles(w, list, positions / tile, tile, &of_n);
+    add_tile(w, &of_n, rows, &p, last);
+}
+
 /* All tiles of rows. */
 static void add_rows(window *w, block *list, const part *columns, bool last)
 {
-    contraction *c = &w->c;
-    const contract_side *rows = &c->side[CONTRACT_ROWS];
-    const int64_t whole = rows->block / rows->tile, rest = rows->block % rows->tile;
+    const int64_t all = w->c.side[CONTRACT_ROWS].block, tile = tile_rows(w, columns), rest = all % tile;
     block of_m;
-    const ir_ref m = contract_loop(c, list, opjit_ir_index(c->f, whole), &of_m);
-    part p = { opjit_ir_block_let(c->f, &of_m, contract_times(c, m, rows->tile)), rows->tile, 0 };
-    add_tile(w, &of_m, &p, columns, last);
+    part p = whole_tiles(w, list, all / tile, tile, &of_m);
+    add_columns(w, &of_m, &p, columns, last);
     if (rest == 0)
         return;
-    p = (part){ opjit_ir_index(c->f, rows->block - rows->tile), rows->tile, rows->tile - rest };
-    add_tile(w, list, &p, columns, last);
+    p = (part){ opjit_ir_index(w->c.f, all - tile), tile, tile - rest, 0 };
+    add_columns(w, list, &p, columns, last);
 }
 
 /* All tiles of positions, for a block of k. */
 static void add_positions(window *w, block *list, bool last)
 {
-    contraction *c = &w->c;
-    const int64_t tile = c->side[CONTRACT_COLUMNS].tile, positions = w->block * w->axis[1].size;
+    ir_func *f = w->c.f;
+    const int64_t tile = w->c.side[CONTRACT_COLUMNS].tile, positions = w->block * w->axis[1].size;
+    const int64_t whole = positions / tile, rest = w->last_tile;
     block of_n;
     opjit_ir_window_weights(w, list);
-    const ir_ref n = contract_loop(c, list, opjit_ir_index(c->f, positions / tile), &of_n);
-    part p = { opjit_ir_block_let(c->f, &of_n, contract_times(c, n, tile)), tile, 0 };
+    part p = whole_tiles(w, list, whole, tile, &of_n);
     if (w->beside)
-        put_beside(w, &of_n, p.first, tile);
-    add_rows(w, &of_n, &p, last);
-    if (w->last_tile == 0)
+        put_beside(w, &of_n, &p);
+    add_rows(w, w->ahead ? list : &of_n, w->ahead ? NULL : &p, last);
+    if (rest == 0)
         return;
-    p = (part){ opjit_ir_index(c->f, positions - w->last_tile), w->last_tile, w->last_tile - positions % tile };
+    p = (part){ opjit_ir_index(f, positions - rest), rest, rest - positions % tile,
+                opjit_ir_index(f, w->ahead ? whole : 0) };
     if (w->beside)
-        put_beside(w, list, p.first, p.tile);
+        put_beside(w, list, &p);
     add_rows(w, list, &p, last);
 }
 
@@ -281,13 +348,14 @@ void opjit_ir_window_declare_plain(window *w)
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = c->length < w->most ? c->length : w->most;
+    const int64_t tiles = w->block * w->axis[1].size / columns->tile + (w->last_tile != 0);
     if (w->beside)
-        w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
+        w->panel = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->ahead ? tiles : 1, k, columns->tile }, 0);
     if (w->later || c->length > w->most)
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->block * w->axis[1].size }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
     if (w->last_tile != 0 && w->last_tile != columns->tile)
-        w->short_tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, w->last_tile }, 0);
+        w->short_tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ short_rows(w), w->last_tile }, 0);
 }
 
 static void set_k(window *w, ir_ref q, int64_t here)

@@ -195,22 +195,32 @@ static int64_t sums_of(const window *w, int64_t positions, int64_t rows, int64_t
     return up(w->group, rows) * rows * up(positions, columns) * columns;
 }
 
+bool opjit_ir_window_widen(window *w, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 ||
+        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0)
+        return false;
+    rows->tile = w->group < WIDE_ROWS ? w->group : WIDE_ROWS;
+    w->c.side[CONTRACT_COLUMNS].tile = WIDE_VECTORS * lanes;
+    return true;
+}
+
 /* Rows and positions of a tile, of so many positions in all. */
 static void choose_tile(window *w, int64_t positions, int64_t lanes, const rt_target *target)
 {
     enum { MORE = 20 }; /* tiles of three vectors may have one of so many sums more */
-    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
-    const int64_t wide = w->group < WIDE_ROWS ? w->group : WIDE_ROWS, three = WIDE_VECTORS * lanes;
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    contract_side *columns = &w->c.side[CONTRACT_COLUMNS];
     const bool lone = w->axis[1].dimension < 0; /* a block then has a power of two of vectors, where it varies */
     choose_rows(w, target);
     columns->tile = window_varies(w) ? TILE_VECTORS * lanes : tile_of(positions, lanes);
     const int64_t sums = sums_of(w, positions, rows->tile, columns->tile);
-    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 ||
-        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || (lone && window_varies(w)) ||
-        sums_of(w, positions, wide, three) > sums + sums / MORE)
-        return;
-    rows->tile = wide;
-    columns->tile = three;
+    window wide = *w;
+    if (!(lone && window_varies(w)) && opjit_ir_window_widen(&wide, lanes, target) &&
+        sums_of(w, positions, wide.c.side[CONTRACT_ROWS].tile, wide.c.side[CONTRACT_COLUMNS].tile) <=
+            sums + sums / MORE)
+        *w = wide;
 }
 
 static double cost_of_threads(const window *w)
