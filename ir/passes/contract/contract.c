@@ -120,15 +120,24 @@ static int64_t sums_of(const contraction *c, int64_t rows, int64_t columns)
     return up(c->side[CONTRACT_ROWS].size, rows) * rows * up(c->side[CONTRACT_COLUMNS].size, columns) * columns;
 }
 
+/* Whether tiles of so many rows and columns have few more sums; of any number of rows where the kernel is for many. */
+static bool has_few_sums(const contraction *c, int64_t rows, int64_t columns)
+{
+    const int64_t all = c->side[CONTRACT_COLUMNS].size, tile = c->side[CONTRACT_COLUMNS].tile;
+    if (c->r->general)
+        return c->once && up(all, columns) * columns * MORE_SUMS <= up(all, tile) * tile * (MORE_SUMS + 1);
+    const int64_t sums = sums_of(c, c->side[CONTRACT_ROWS].tile, tile);
+    return c->side[CONTRACT_ROWS].size >= rows && sums_of(c, rows, columns) <= sums + sums / MORE_SUMS;
+}
+
 static void choose_tile(contraction *c, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     rows->tile = rows_of_tile(c, target);
     columns->tile = columns_of_tile(c, lanes, target);
-    const int64_t sums = sums_of(c, rows->tile, columns->tile), three = MOST_TILE_VECTORS * lanes;
+    const int64_t three = MOST_TILE_VECTORS * lanes;
     if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || c->def.type != IR_F32 ||
-        c->bytes > 0 || c->r->general || rows->size < WIDE_ROWS ||
-        sums_of(c, WIDE_ROWS, three) > sums + sums / MORE_SUMS)
+        c->bytes > 0 || !has_few_sums(c, WIDE_ROWS, three))
         return;
     rows->tile = WIDE_ROWS;
     columns->tile = three;
@@ -152,7 +161,7 @@ static void set_blocks(const contraction *c, contract_side *s, int64_t most)
 {
     const int64_t tiles = up(s->size, s->tile);
     int64_t fit = most / s->tile > 0 ? most / s->tile : 1;
-    if (c->wide)
+    if (c->wide && !c->r->general)
         fit = s->size % s->tile == 0 ? equal_tiles(tiles, fit) : up(most, s->tile);
     s->blocks = up(tiles, fit);
     s->block = (c->r->general && most < ALL ? fit : up(tiles, s->blocks)) * s->tile;

@@ -68,7 +68,7 @@ typedef struct contraction {
     uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
-    bool half_tiles;        /* the last rows may be half of a tile's */
+    int64_t low_tile;       /* rows of the last tile, if they are enough; 0: all are whole */
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words are the k of all other members; 0: no bytes */
     int64_t in_word;        /* of which so many: four, or two, which steps multiply in 16 bits */

@@ -11,16 +11,18 @@
 
 enum {
     APART = 16, /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */
-    HALVED = 4  /* tiles of a multiple of it have halves */
+    LOW = 4,    /* rows of a lower tile, which takes as long as one of fewer, */
+    LOWEST = 2, /* and of one lower than that */
 };
 
-/* Where a kernel is for many sizes, few rows are half of a tile's: one row would take as long as a tile otherwise. Of
- * columns that are no constants, few rows have loops of other kinds, and ranges of their own. Of tiles of 6, small
- * sizes don't tell the loops over tiles and over halves apart: a batch of up to 32 would be refused. */
-static bool has_half_tiles(const contraction *c)
+/* Where a kernel is for many sizes, the last rows have a lower tile if it is enough: one row would take as long as a
+ * tile otherwise.  Of columns that are no constants, few rows have loops of other kinds, and ranges of their own. */
+static int64_t low_tile(const contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    return c->r->general && c->once && rows->tile % HALVED == 0 && !contract_is_even(rows) && c->bytes == 0;
+    if (!c->r->general || !c->once || contract_is_even(rows) || c->bytes > 0 || rows->tile <= LOWEST)
+        return 0;
+    return rows->tile > LOW ? LOW : LOWEST;
 }
 
 void opjit_ir_contract_declare(contraction *c)
@@ -46,7 +48,7 @@ void opjit_ir_contract_declare(contraction *c)
         (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) || c->bytes > 0))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
-    c->half_tiles = has_half_tiles(c);
+    c->low_tile = low_tile(c);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */

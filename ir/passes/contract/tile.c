@@ -19,7 +19,7 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
 static ir_ref row_of(const contraction *c, ir_ref row)
 {
     const contract_side *s = &c->side[CONTRACT_ROWS];
-    if (s->size % s->tile == 0 && !c->half_tiles)
+    if (s->size % s->tile == 0 && c->low_tile == 0)
         return row;
     return ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
 }
@@ -91,8 +91,9 @@ static ir_ref with_total(contraction *c, ir_ref sum, const ir_ref *at)
     return ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_EQ, IR_BOOL, c->q, opjit_ir_index(f, 0)), sum, all);
 }
 
-/* The tile in row i and column j of the block, which are tiles m and n of it. */
-static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
+/* The tile in row i and column j of the block, which are tiles m and n of it; more: 0, to be added to rows that are
+ * read as they lie. */
+static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n, ir_ref more)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
@@ -101,7 +102,7 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
     ir_ref at[2];
     block inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    opjit_ir_contract_products(c, list, rows->kept != 0 || rows->whole ? i : all_i, all_j, n);
+    opjit_ir_contract_products(c, list, rows->kept != 0 || rows->whole ? i : contract_plus(c, all_i, more), all_j, n);
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
     const ir_ref sum = with_total(c, opjit_ir_load(f, c->tile, at), to);
@@ -137,29 +138,40 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
     return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
 }
 
-/* The tiles of rows from the first to the one before `end` that read tile n of the columns. */
-static void add_tiles(contraction *c, block *list, ir_ref first, ir_ref end, int64_t apart, ir_ref n)
+/* 1 where a lower tile has all rows from i of the block on, else 0: a bit for each number of them.  Intervals, which
+ * would say of some samples that it never has, don't follow bits. */
+static ir_ref low_times(contraction *c, block *list, ir_ref i)
 {
-    block of_m;
-    const ir_ref m = contract_loop_from(c, list, first, end, &of_m);
-    add_tile(c, &of_m, opjit_ir_block_let(c->f, &of_m, contract_times(c, m, apart)), n);
+    ir_func *f = c->f;
+    const ir_ref left = ir_make2(f, IR_ISUB, IR_INDEX, c->side[CONTRACT_ROWS].here, i);
+    const ir_ref few = opjit_ir_const(f, IR_U32, ((uint64_t)1 << (c->low_tile + 1)) - 1);
+    const ir_ref bits = ir_expr2(f, IR_SHR, IR_U32, few, ir_make1(f, IR_ELEM, IR_U32, left));
+    const ir_ref bit = ir_expr2(f, IR_AND, IR_U32, bits, opjit_ir_const(f, IR_U32, 1));
+    return opjit_ir_block_let(f, list, ir_make1(f, IR_TO_INDEX, IR_INDEX, bit));
 }
 
-/* All tiles of rows, of which the last one may be half of a tile. */
+/* All tiles of rows that read tile n of the columns.  Each is in a loop that runs once, beside one for the lower tile
+ * that never does, or the other way round.  The latter's variable is 0, but its interval is not: with it no sample has
+ * rows of which intervals say that none lies behind the last one. */
 static void add_rows(contraction *c, block *list, ir_ref m_tiles, ir_ref n)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS];
     const int64_t tile = rows->tile;
-    if (!c->half_tiles) {
-        add_tiles(c, list, opjit_ir_index(f, 0), m_tiles, tile, n);
+    const ir_ref zero = opjit_ir_index(f, 0);
+    block of_m, of_one;
+    const ir_ref m = contract_loop(c, list, m_tiles, &of_m);
+    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, tile));
+    if (c->low_tile == 0) {
+        add_tile(c, &of_m, i, n, zero);
         return;
     }
-    const ir_ref more = contract_plus(c, rows->here, opjit_ir_index(f, tile - 1 - tile / 2));
-    const ir_ref whole = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, more, opjit_ir_index(f, tile)));
-    add_tiles(c, list, opjit_ir_index(f, 0), whole, tile, n);
-    rows->tile = tile / 2;
-    add_tiles(c, list, whole, m_tiles, tile, n);
+    const ir_ref low = low_times(c, &of_m, i);
+    (void)contract_loop_from(c, &of_m, low, opjit_ir_index(f, 1), &of_one);
+    add_tile(c, &of_one, i, n, zero);
+    const ir_ref more = contract_loop(c, &of_m, low, &of_one);
+    rows->tile = c->low_tile;
+    add_tile(c, &of_one, i, n, contract_times(c, more, tile));
     rows->tile = tile;
 }
 
@@ -192,5 +204,5 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     if (c->rest != 0)
         c->here_k = opjit_ir_contract_rest_k(c, &of_m, i);
     const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
-    add_tile(c, &of_n, i, n);
+    add_tile(c, &of_n, i, n, opjit_ir_index(f, 0));
 }

@@ -494,28 +494,38 @@ static void rows_of_three(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", 3 * n, 8), w, 0, 0));
 }
 
+/* Tiles of three vectors with AVX2, and a lower one for the last rows. */
+static void rows_of_constants(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    const opjit_tensor w = opjit_graph_constant(g, F32, 2, (const uint32_t[]){ 96, 72 }, weights, 96 * 72 * 4, 0);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", n, 96), w, 0, 0));
+}
+
 /* Blocks and tiles of other levels, which are interpreted here: sizes that are multiples of theirs, none of which is
- * among the least of the range, and rows of which tiles of 6 have surplus ones where n is odd. */
+ * among the least of the range, rows of which tiles of 6 have surplus ones where n is odd, and few rows. */
 START_TEST(multiples_at_each_level)
 {
     static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x86-64-v4" };
-    static const subject of[] = { { "attention", prefill_of_8, 1, 300, 270 }, { "rows", rows_of_three, 1, 300, 70 } };
-    static const uint64_t lo[] = { 257, 1 }, tried[] = { 1, 2, 4, 20, 60, 264, 272, 288 };
+    static const subject of[] = { { "attention", prefill_of_8, 1, 300, 270 },
+                                  { "rows", rows_of_three, 1, 300, 70 },
+                                  { "few rows", rows_of_constants, 1, 16, 8 } };
+    static const uint64_t lo[] = { 257, 1, 1 }, tried[] = { 1, 2, 3, 4, 5, 6, 8, 13, 16, 20, 60, 264, 272, 288 };
 
-    for (uint32_t i = 0; i < 2 * sizeof targets / sizeof *targets; i++) {
-        const subject *s = &of[i % 2];
-        const opjit_dim dim = { "n", lo[i % 2], s->hi, s->typical };
+    for (uint32_t i = 0; i < 3 * sizeof targets / sizeof *targets; i++) {
+        const subject *s = &of[i % 3];
+        const opjit_dim dim = { "n", lo[i % 3], s->hi, s->typical };
         opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
         description d = { .s = s };
         opjit_kernel *kernel;
-        options.target = targets[i / 2];
+        options.target = targets[i / 3];
         options.flags = OPJIT_COMPILE_INTERPRET;
         ck_assert_msg(opjit_compile_dynamic(context, &dim, 1, describe, &d, &options, &kernel, &error) == OPJIT_OK,
                       "%s, %s: %s", s->name, options.target, error.message);
         opjit_graph_destroy(d.graph);
         const opjit_kernel *const list[] = { kernel };
         for (uint32_t k = 0; k < sizeof tried / sizeof *tried; k++)
-            if (tried[k] >= dim.lo)
+            if (tried[k] >= dim.lo && tried[k] <= dim.hi)
                 check_size(s, list, 1, (const uint64_t[]){ tried[k], 0 });
         opjit_kernel_release(kernel);
     }
