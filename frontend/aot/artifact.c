@@ -11,23 +11,37 @@
 
 /* Names that C or C++ doesn't allow for a function, or that already mean something there, each between spaces. */
 static const char taken[] =
-    " abort abs acos acosh alignas alignof and and_eq asin asinh asm atan atan2 atanh auto bitand bitor bool break "
-    "calloc case catch cbrt ceil char char16_t char32_t char8_t class co_await co_return co_yield compl complex "
-    "concept const const_cast consteval constexpr constinit continue copysign cos cosh decltype default delete do "
-    "double dynamic_cast else enum erf erfc errno exit exp exp2 explicit expm1 export extern fabs false fdim float "
-    "floor fma fmax fmin fmod for free frexp friend gamma goto hypot if ilogb imaginary index inline int isinf "
-    "isnan j0 j1 jn labs ldexp lgamma linux llabs log log10 log1p log2 logb long lrint lround main malloc memchr "
-    "memcmp memcpy memmove memset modf mutable namespace nan nearbyint new noexcept noreturn not not_eq nullptr "
-    "operator or or_eq pow pow10 printf private protected public puts realloc register reinterpret_cast remainder "
-    "requires restrict return rindex rint round scalb short signbit signed signgam significand sin sincos sinh "
-    "sizeof sqrt static static_assert static_cast stderr stdin stdout strcat strchr strcmp strcpy strlen struct "
-    "switch tan tanh template tgamma this thread_local throw true trunc try typedef typeid typename typeof union "
-    "unix unsigned using virtual void volatile wchar_t while xor xor_eq y0 y1 yn ";
+    " EOF INFINITY NAN NULL PTRDIFF_MAX PTRDIFF_MIN SIZE_MAX abort abs acos acosh alignas alignof and and_eq asin "
+    "asinh asm atan atan2 atanh auto bitand bitor bool break calloc case catch cbrt ceil char char16_t char32_t "
+    "char8_t class co_await co_return co_yield compl complex concept const const_cast consteval constexpr constinit "
+    "continue copysign cos cosh decltype default delete do double dynamic_cast else enum erf erfc errno exit exp "
+    "exp2 explicit expm1 export extern fabs false fdim float floor fma fmax fmin fmod for free frexp friend gamma "
+    "goto hypot if ilogb imaginary index inline int isinf isnan j0 j1 jn labs ldexp lgamma linux llabs log log10 "
+    "log1p log2 logb long lrint lround main malloc memchr memcmp memcpy memmove memset modf mutable namespace nan "
+    "nearbyint new noexcept noreturn not not_eq nullptr operator or or_eq pow pow10 printf private protected "
+    "ptrdiff_t public puts realloc register reinterpret_cast remainder requires restrict return rindex rint round "
+    "scalb short signbit signed signgam significand sin sincos sinh size_t sizeof sqrt ssize_t static static_assert "
+    "static_cast stderr stdin stdout strcat strchr strcmp strcpy strlen struct switch tan tanh template tgamma this "
+    "thread_local throw time_t true trunc try typedef typeid typename typeof union unix unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq y0 y1 yn ";
+
+/* What <stdint.h>, which headers include, defines and may define: types and macros for numbers of some size. */
+static bool is_of_stdint(const char *name)
+{
+    const size_t length = strlen(name);
+    const char *const number = name + (name[0] == 'u' || name[0] == 'U');
+    const bool is_type = strncmp(number, "int", 3) == 0 && strcmp(name + length - 2, "_t") == 0;
+    const char *const end = strrchr(name, '_');
+    const bool is_macro =
+        strncmp(number, "INT", 3) == 0 && end != NULL && opjit_rt_word_is_in(" _C _MAX _MIN ", end, strlen(end));
+
+    return is_type || is_macro;
+}
 
 bool opjit_fe_artifact_is_taken(const char *name)
 {
     return name[0] == '_' || strstr(name, "__") != NULL || /* reserved for compilers and libraries in C++ */
-           opjit_rt_word_is_in(taken, name, strlen(name));
+           is_of_stdint(name) || opjit_rt_word_is_in(taken, name, strlen(name));
 }
 
 opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)

@@ -34,6 +34,17 @@ static const struct {
     { "exp", false },
     { "main", false },
     { "errno", false },
+    { "uint8_t", false },
+    { "int_least64_t", false },
+    { "intptr_t", false },
+    { "INT32_MAX", false },
+    { "UINT8_C", false },
+    { "size_t", false },
+    { "NULL", false },
+    { "interp_t2", true },
+    { "INTEGERS", true },
+    { "INT8_MATMUL", true },
+    { "u", true },
 };
 
 START_TEST(name_row)
