@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/limits.h"
 #include "runtime/base/lock.h"
 #include "runtime/base/module.h"
 
@@ -174,7 +175,8 @@ static bool open_ends(ends *e)
     e->pair[0] = move_up(e->pair[0]);
     e->pair[1] = move_up(e->pair[1]);
     e->memory = move_up(memfd_create("opjit-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    return e->pair[0] >= 0 && e->pair[1] >= 0 && e->memory >= 0 && ftruncate(e->memory, sizeof(cp_page)) == 0 &&
+    return e->pair[0] >= 0 && e->pair[1] >= 0 && e->memory >= 0 &&
+           rt_file_may_have(sizeof(cp_page)) && ftruncate(e->memory, sizeof(cp_page)) == 0 &&
            fcntl(e->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ int main(int argc, char **argv)
                                   .emit = 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER },
                      .arena = &arena };
     int status;
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond ulimit -f is an error like others */
     opjit_rt_arena_init(&arena, &opjit_rt_default_allocator);
     p.options.cache_dir = default_cache_dir(&arena, &p.options.cache_named);
     status = opjit_cli_read_arguments(&p, argc, argv);

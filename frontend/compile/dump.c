@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "frontend/frontend.h"
+#include "runtime/base/limits.h"
 
 static const struct {
     const char *name;
@@ -76,7 +77,7 @@ static bool replace_file(int folder, const char *name, const void *data, size_t 
     snprintf(temporary, sizeof temporary, ".opjit-%ld-%" PRIxPTR, (long)getpid(), (uintptr_t)data);
     const int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     FILE *const file = fd < 0 ? NULL : fdopen(fd, "wb");
-    bool written = file != NULL && fwrite(data, 1, size, file) == size;
+    bool written = file != NULL && rt_file_may_have(size) && fwrite(data, 1, size, file) == size;
     if (file == NULL && fd >= 0)
         close(fd);
     if (file != NULL)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/image/image.h"
+#include "runtime/base/limits.h"
 
 enum { FORMAT = 1, MOST_BYTES = 1 << 30 };
 
@@ -192,6 +193,8 @@ bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *imag
                              { (void *)(uintptr_t)image, image_size } };
     size_t first = 0;
 
+    if (!rt_file_may_have(image_offset(key->size) + image_size))
+        return false;
     while (first < sizeof parts / sizeof *parts) {
         ssize_t n = writev(file, parts + first, (int)(sizeof parts / sizeof *parts - first));
         if (n < 0 && errno == EINTR)

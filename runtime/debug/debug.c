@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/limits.h"
+
 enum { SYMBOL_SIZE = 128 };
 
 /* A stage's code and its name in tools. */
@@ -139,7 +141,8 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     file = open_perf_map(path);
     /* One append, so that lines of several threads and processes do not mix. */
-    good = file >= 0 && !lines.failed && write(file, lines.data, lines.size) == (ssize_t)lines.size;
+    good = file >= 0 && !lines.failed && rt_file_may_have((uint64_t)lseek(file, 0, SEEK_END) + lines.size) &&
+           write(file, lines.data, lines.size) == (ssize_t)lines.size;
     if (!good)
         opjit_rt_event(core, RT_WARNING(OPJIT_EVENT_DEBUG, path, strerror(errno)),
                        "warning,perf map %s is not written (errno %d)", path, errno);

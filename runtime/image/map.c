@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/limits.h"
+
 enum { MOST_FAULTS = 3, CHUNK_PAGES = 16 };
 
 static size_t mapping_size(size_t size)
@@ -100,7 +102,7 @@ static int memory_file(void)
 /* Writes by write(2), so that a writable mapping never exists. */
 static bool fill_file(int file, const uint8_t *bytes, size_t size, size_t total)
 {
-    if (ftruncate(file, (off_t)total) != 0)
+    if (!rt_file_may_have(total) || ftruncate(file, (off_t)total) != 0)
         return false;
     for (size_t done = 0; done < size;) {
         const ssize_t n = pwrite(file, bytes + done, size - done, (off_t)done);

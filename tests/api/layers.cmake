@@ -39,7 +39,7 @@ check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eva
 check(codegen/front "\"codegen/(codegen|driver/driver|front/front)\\.h|<stdatomic\\.h|<string\\.h|\"runtime/base/module\\.h|${public}|<llvm-c/|\"opjit_build_id\\.h")
 # A host has the client, so no LLVM; and nothing else of codegen knows of processes.
 check(codegen/process
-      "${c}|${posix}|<(malloc|poll)\\.h|${public}|\"codegen/(codegen\\.h|process/)|\"ir/ir\\.h|\"runtime/(base/(base|lock|module)|target/target)\\.h|\"opjit_build_id\\.h")
+      "${c}|${posix}|<(malloc|poll)\\.h|${public}|\"codegen/(codegen\\.h|process/)|\"ir/ir\\.h|\"runtime/(base/(base|limits|lock|module)|target/target)\\.h|\"opjit_build_id\\.h")
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/cli/|\"runtime/base/(base|utf8)\\.h|<immintrin\\.h")
 
