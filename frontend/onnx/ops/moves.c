@@ -119,7 +119,8 @@ static void window_of(int64_t size, int64_t start, int64_t end, int64_t step, ui
         end = end < 0 ? 0 : end > size ? size : end;
         *out_count = end > start ? (uint64_t)((end - start + step - 1) / step) : 0;
     } else {
-        start = start < 0 ? -1 : start >= size ? size - 1 : start;
+        start = start < 0 ? 0 : start; /* as the standard says; NumPy takes none of these */
+        start = start >= size ? size - 1 : start;
         end = end < 0 ? -1 : end >= size ? size - 1 : end;
         *out_count = start > end ? (uint64_t)((start - end - step - 1) / -step) : 0;
     }

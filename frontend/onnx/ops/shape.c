@@ -114,9 +114,11 @@ opjit_status opjit_onnx_reshape_to(onnx_import *m, onnx_call *c)
                                      open, d);
         if (sizes[d] == -1)
             open = (int32_t)d;
-        else if (sizes[d] < 0 || !checked_mul(known, dims[d], &known))
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u of input 1: %lld, must be at least -1", d,
-                                     (long long)sizes[d]);
+        else if (sizes[d] < 0 || sizes[d] > UINT32_MAX)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u of input 1: %lld, must be -1 to 2^32 - 1",
+                                     d, (long long)sizes[d]);
+        else if (!checked_mul(known, dims[d], &known))
+            known = UINT64_MAX; /* more than there are */
     }
     const uint64_t elements = opjit_onnx_elements_of(x);
     if (open >= 0)

@@ -728,12 +728,13 @@ START_TEST(nodes_that_are_refused)
         { "Softmax", NULL, "axis", INT, 2, "node 0 (Softmax): axis 2, must be -2 to 1" },
         { "Flatten", NULL, "axis", INT, -3, "node 0 (Flatten): attribute axis: -3, must be -2 to 2" },
         { "Reshape", "w", NULL, NONE, 0, "node 0 (Reshape): sizes 0 and 1 of input 1 are -1, one may be" },
+        { "Reshape", "long", NULL, NONE, 0, "node 0 (Reshape): size 0 of input 1: 4294967296, must be -1 to 2^32 - 1" },
         { "MatMul", "x", NULL, NONE, 0,
           "node 0 (MatMul): input 0 has rows of 3 elements, input 1 columns of 2: must be equal" },
         { "Tile", "w", NULL, NONE, 0, "node 0 (Tile): 4 repeats, must be 2, one for each dimension" },
         { "TopK", NULL, "k", INT, 9, "node 0 (TopK): k: 9, must be 0 to 3" },
     };
-    const int64_t w[4] = { -1, -1, 2, 3 };
+    const int64_t w[4] = { -1, -1, 2, 3 }, too_long = INT64_C(1) << 32;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rt_bytes g = new_message(), n = node(rows[i].op, "x", rows[i].second, "y"), a = new_message();
         if (rows[i].attribute != NULL) {
@@ -745,6 +746,7 @@ START_TEST(nodes_that_are_refused)
         opjit_rt_bytes_free(&a);
         put_message(&g, 1, n);
         put_message(&g, 5, initializer("w", INT64, 4, w, sizeof w));
+        put_message(&g, 5, initializer("long", INT64, 1, &too_long, sizeof too_long));
         put_message(&g, 11, port("x", FLOAT, "2 3"));
         put_message(&g, 12, port("y", FLOAT, "2 3"));
         refuse(model_of(g), NULL, i == sizeof rows / sizeof *rows - 1 ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
