@@ -25,7 +25,7 @@ whole=$(wc -c <"$made/digits.o")
 run compile "$example/digits.onnx" --dim batch=1 --emit obj,header,json,ir -o "$made" --weights "$made/digits.weights"
 expect_status 'beside it' 0
 count=$((count + 1))
-[ "$(tail -n 1 "$work/out")" = "$made/digits.weights" ] || fail 'the file is listed'
+[ "$(head -n 1 "$work/out")" = "$made/digits.weights" ] || fail 'the file is listed'
 grep -q '^#define digits_WEIGHTS_BYTES UINT64_C(5824)$' "$made/digits.h" || fail 'the header has their bytes'
 grep -q '"weights_bytes": 5824,' "$made/digits.json" || fail 'the JSON has their bytes'
 [ "$(wc -c <"$made/digits.weights")" = 5824 ] || fail '10 x 144 numbers, and 10, at multiples of 64'
@@ -38,6 +38,12 @@ run compile "$tests/examples/models/eye.json" --dispatchable eye -o "$made" --we
 expect_error 'none' 1 "$work/w: would be empty: the kernel reads no constants"
 run compile "$tests/examples/models/eye.json" "$example/digits.onnx" --dispatchable eye --dim batch=1 -o "$made" --weights "$work/w"
 expect_error 'two kernels' 1 "$work/w: would have the weights of 2 kernels: see --dispatchable"
+cp "$example/digits.onnx" "$work/digits.onnx"
+run compile "$work/digits.onnx" --dim batch=1 -o "$made" --weights "$made/../digits.onnx"
+expect_error 'the model' 1 "$made/../digits.onnx: is the model, which the weights would replace"
+cmp -s "$example/digits.onnx" "$work/digits.onnx" || fail 'the model stays'
+run compile "$example/digits.onnx" --dim batch=1 --quiet -o "$made" --weights "$made/../made/digits.o"
+expect_error 'an output' 1 "$made/digits.o: would replace the file of --weights"
 run compile "$example/digits.onnx" --dim batch=1 -o "$made" --weights "$work/no/w"
 expect_status 'a folder that is not there' 1
 # Some of the sizes that are tried can't be read, and nobody asks why: this ended the program. AVX2 has one

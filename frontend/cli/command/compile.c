@@ -236,14 +236,21 @@ typedef struct outputs {
     cli_progress progress;
     char path[4096]; /* of the file at hand, for messages */
     cli_file file;
+    struct stat weights; /* of --weights, once it is written */
     opjit_error *error;
 } outputs;
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
 
 static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind kind, const char *before,
                                const char *name, const char *extension)
 {
     const void *data;
     uint64_t bytes;
+    struct stat info;
     if ((size_t)snprintf(o->path, sizeof o->path, "%s/%s%s.%s", o->c->options->output, before, name, extension) >=
             sizeof o->path ||
         (size_t)snprintf(o->file.name, sizeof o->file.name, "%s%s.%s", before, name, extension) >= sizeof o->file.name)
@@ -251,6 +258,9 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
     TRY(opjit_artifact_get(o->c->artifact, index, kind, &data, &bytes, o->error));
     if (!o->write)
         return OPJIT_OK;
+    if (o->weights.st_ino != 0 && fstatat(o->file.folder, o->file.name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_same(&info, &o->weights))
+        return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT, "would replace the file of --weights");
     TRY(opjit_cli_file_write(&o->file, NULL, data, (size_t)bytes, o->error));
     if (!o->c->options->quiet)
         printf("%s\n", o->path);
@@ -285,10 +295,11 @@ static opjit_status put_libraries(outputs *o)
     return OPJIT_OK;
 }
 
-/* The weights of the one kernel, in the file that --weights says. */
+/* The weights of the one kernel, in the file that --weights says, which is not its model. */
 static opjit_status put_weights(outputs *o)
 {
     const char *const path = o->c->options->weights, *const slash = strrchr(path, '/');
+    struct stat there, model;
     const void *data;
     uint64_t bytes;
     cli_file file;
@@ -301,12 +312,16 @@ static opjit_status put_weights(outputs *o)
     if (bytes == 0)
         return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT,
                                   "would be empty: the kernel reads no constants");
+    if (stat(path, &there) == 0 && stat(o->c->origins[0].model, &model) == 0 && is_same(&there, &model))
+        return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT, "is the model, which the weights would replace");
     if (!o->write)
         return OPJIT_OK;
     TRY(opjit_cli_file_find(path, slash == NULL ? path : slash + 1, true, &file, o->error));
     opjit_status status = opjit_cli_file_write(&file, NULL, data, (size_t)bytes, o->error);
     if (status == OPJIT_OK)
         status = opjit_cli_folder_sync(file.folder, o->error);
+    if (status == OPJIT_OK)
+        (void)fstatat(file.folder, file.name, &o->weights, AT_SYMLINK_NOFOLLOW);
     opjit_cli_file_close(&file);
     if (status == OPJIT_OK && !o->c->options->quiet)
         printf("%s\n", o->path);
@@ -316,12 +331,12 @@ static opjit_status put_weights(outputs *o)
 static opjit_status put_all(outputs *o)
 {
     const uint32_t count = opjit_artifact_count(o->c->artifact);
+    if (o->c->options->weights != NULL)
+        TRY(put_weights(o));
     for (uint32_t k = 0; k < count; k++) {
         opjit_cli_progress_show(&o->progress, k, count, opjit_artifact_name(o->c->artifact, k));
         TRY(put_kernel(o, k));
     }
-    if (o->c->options->weights != NULL)
-        TRY(put_weights(o));
     return put_libraries(o);
 }
 
