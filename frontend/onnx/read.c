@@ -137,8 +137,8 @@ static opjit_status room_for(const reading *r, wire_bytes message, uint32_t numb
     for (wire_field f; opjit_onnx_next(&in, &f);)
         if (f.number == number)
             count += number == 9 ? 1 : opjit_onnx_count(&f, size);
-    if (count > ONNX_NUMBERS)
-        return damaged(r, "an attribute of more than a million numbers");
+    if (count > INT32_MAX)
+        return damaged(r, "an attribute of more numbers than memory has");
     *out = opjit_rt_arena_allocate(r->arena, (size_t)count + 1, number == 9 ? sizeof(wire_bytes) : 8);
     return *out == NULL ? opjit_rt_no_memory(r->error) : OPJIT_OK;
 }

@@ -133,11 +133,15 @@ static opjit_status constant_input(onnx_import *m, const onnx_call *c, uint32_t 
     *out_count = 0;
     if (v == NULL)
         return OPJIT_OK;
-    enum { ELEMENTS_MOST = 1 << 22 }; /* as many as detectors have scores */
-    const uint64_t count = opjit_onnx_elements_of(v);
-    if (count <= ELEMENTS_MOST)
-        TRY(onnx_compute(m, v));
-    *out_data = count > ELEMENTS_MOST ? NULL : opjit_onnx_data(m, v);
+    enum { ELEMENTS_MOST = 1 << 22 }; /* of what is not in the file: as many as detectors have scores */
+    const uint64_t count = opjit_onnx_elements_of(v), most = onnx_is_constant(v) ? INT32_MAX : ELEMENTS_MOST;
+    if (count > most)
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT,
+                                 "input %u (\"" ONNX_NAME "\") has %llu elements; at most %llu can be known when the "
+                                 "model is compiled",
+                                 i, ONNX_SHOW(c->node->inputs[i]), (unsigned long long)count, (unsigned long long)most);
+    TRY(onnx_compute(m, v));
+    *out_data = opjit_onnx_data(m, v);
     if (m->error->status != OPJIT_OK)
         return m->error->status;
     if (*out_data == NULL)

@@ -9,7 +9,7 @@
 typedef enum branch { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF } branch;
 
 enum {
-    NODES_MOST = 1 << 22, /* of a model's trees, with those that a node takes more */
+    NODES_MOST = 1 << 24, /* of a model's trees, with those that a node takes more */
     STEPS_MOST = 1024,
     WEIGHTS_MOST = 1 << 26, /* nodes times results */
     NOWHERE = -1

@@ -74,6 +74,7 @@ def learned(case, node, random):
         {"x": integers(-9, 9, (5, 4)), "more": integers(-9, 9, (5, 2)), "last": integers(-9, 9, (5, 1))}, off=0)
     trees(one, random)
     ensembles(one, random)
+    one("TreeEnsembleRegressor", {"n_targets": 1, **full(65, 13, random)}, samples(random, 30, 5, "f4"), off=1e-4)
 
 
 def grow(random, depth, inner, leaf):
@@ -185,3 +186,20 @@ def ensembles(one, random):
                              "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [len(modes)], modes),
                              "nodes_splits": helper.make_tensor("s", type_, [len(splits)], splits),
                              **{"nodes_" + k: v for k, v in nodes.items()}}, samples(random, 30, 5, dtype))
+
+
+def full(trees, levels, random):
+    """Attributes of TreeEnsembleRegressor: trees all of whose leaves are at one level; 65 of 14 levels have more than a
+    million nodes."""
+    inner, each = (1 << levels) - 1, (2 << levels) - 1
+    node = np.tile(np.arange(each), trees)
+    is_leaf = node >= inner
+    nodes = {"treeids": np.repeat(np.arange(trees), each), "nodeids": node,
+             "featureids": np.where(is_leaf, 0, random.integers(0, 5, node.size)),
+             "truenodeids": np.where(is_leaf, 0, 2 * node + 1), "falsenodeids": np.where(is_leaf, 0, 2 * node + 2)}
+    said = {"treeids": nodes["treeids"][is_leaf], "nodeids": node[is_leaf],
+            "ids": np.zeros(int(is_leaf.sum()), int)}
+    return {**{f"nodes_{k}": v.tolist() for k, v in nodes.items()}, **{f"target_{k}": v.tolist() for k, v in said.items()},
+            "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+            "nodes_values": np.where(is_leaf, 0, random.integers(-3, 4, node.size) / 2).tolist(),
+            "target_weights": random.uniform(-1, 1, said["ids"].size).tolist()}

@@ -124,6 +124,26 @@ START_TEST(value_of_an_input)
 }
 END_TEST
 
+/* A line that says so where too many elements would have to be known, whose values may well be there. */
+START_TEST(many_values_of_an_input)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Tile", "x", "counts", "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 11, port("counts", INT64, "4194305"));
+    put_message(&g, 12, port("y", FLOAT, "a"));
+    rt_bytes file = model_of(g);
+    opjit_model *model;
+    opjit_error error;
+
+    ck_assert_int_eq(opjit_model_read(context, file.data, file.size, NULL, &model, &error), OPJIT_LIMIT);
+    ck_assert_ptr_null(model);
+    ck_assert_str_eq(error.message, "node 0 (Tile): input 1 (\"counts\") has 4194305 elements; at most 4194304 can be "
+                                    "known when the model is compiled");
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 /* What has to be known is computed from the values that a call brings, and again for others. */
 /* A branch OP(x): the attribute `name` of an If. */
 static rt_bytes branch(const char *name, const char *op)
@@ -937,6 +957,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
+    tcase_add_test(t, many_values_of_an_input);
     tcase_add_test(t, branch_that_does_not_fit);
     tcase_add_test(t, value_of_a_call);
     tcase_add_test(t, carried_to_the_next_part);
