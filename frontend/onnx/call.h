@@ -186,6 +186,9 @@ opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int3
 /* Output i is a constant of no elements. */
 opjit_status opjit_onnx_give_nothing(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
                                      const uint64_t *dims);
+/* Output i has that number everywhere. */
+opjit_status opjit_onnx_give_number(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
+                                    const uint64_t *dims, double number);
 /* Output i is the value itself. */
 opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v);
 /* The value in other sizes, of as many elements; a constant stays one. */

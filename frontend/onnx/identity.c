@@ -12,7 +12,7 @@
 #include "frontend/onnx/identity.h"
 
 enum {
-    FORMAT = 2,
+    FORMAT = 3,
     PART = 16 << 20, /* bytes of a file that are in memory to be hashed */
     FILES_MOST = 1024 /* of a model with an identity */
 };
@@ -198,6 +198,7 @@ bool opjit_onnx_name(onnx_named *n, bool make, rt_bytes *out, rt_hash *out_ident
     opjit_rt_bytes_u32(out, FORMAT);
     opjit_rt_bytes_append(out, build, opjit_fe_options_key(&options, build));
     opjit_rt_bytes_u32(out, n->context->feature_level);
+    opjit_rt_bytes_u32(out, o->flags);
     opjit_rt_bytes_u64(out, n->bytes.size);
     opjit_rt_bytes_u64(out, n->hash.lo);
     opjit_rt_bytes_u64(out, n->hash.hi);

@@ -2,6 +2,7 @@
 /* model.c - opjit/model.h: a file, its inputs with their sizes, its nodes, its outputs. */
 #include "frontend/onnx/model.h"
 
+#define FLAGS (OPJIT_MODEL_NO_CACHE | OPJIT_MODEL_SAMPLE | OPJIT_MODEL_EMPTY_OUTPUTS)
 enum { OPSET_MOST = 26 }; /* newest version of the default domain's operators that was read for this */
 
 static const rt_struct options_struct = {
@@ -15,15 +16,15 @@ RT_STRUCT_ENDS_WITH(opjit_model_operator, text);
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
 
-static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_port *p)
+/* may_be_empty: it may have no elements, such as the boxes of an empty picture. */
+static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_port *p, bool may_be_empty)
 {
     onnx_value *const v = opjit_onnx_lookup(m, p->name);
     onnx_model_port *const out = &model->outputs[model->output_count];
     if (v == NULL)
         return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT, "{output} {\"" ONNX_NAME "\"} is made by no node",
                                ONNX_SHOW(p->name));
-    /* What is computed for one call may be nothing, such as boxes of an empty picture. */
-    const bool is_empty = m->computing != NULL && v->type < ONNX_SEQUENCE && opjit_onnx_elements_of(v) == 0;
+    const bool is_empty = may_be_empty && v->type < ONNX_SEQUENCE && opjit_onnx_elements_of(v) == 0;
     const opjit_tensor tensor = is_empty ? (opjit_tensor){ 0, 0 } : opjit_onnx_tensor(m, v);
     *out = (onnx_model_port){
         opjit_onnx_port_name(model, p->name, m->error), v->type, v->rank, { 0 }, is_empty ? -1 : 0, NULL
@@ -102,8 +103,10 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     TRY(opjit_onnx_nodes(m, g->nodes, g->node_count, wanted, g->output_count));
     TRY(opjit_onnx_next_part(m));
     model->graph = m->graph;
+    const bool may_be_empty =
+        m->computing != NULL || (sample == NULL && (o->flags & OPJIT_MODEL_EMPTY_OUTPUTS) != 0);
     for (uint32_t i = 0; i < g->output_count; i++)
-        TRY(add_output(model, m, &g->outputs[i]));
+        TRY(add_output(model, m, &g->outputs[i], may_be_empty));
     return number_bindings(model, m->error);
 }
 
@@ -220,9 +223,9 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
         return opjit_rt_refuse_null(error, "context");
     if (options != NULL)
         TRY(opjit_rt_struct_read(&options_struct, &o, options, error));
-    if ((o.flags & ~(OPJIT_MODEL_NO_CACHE | OPJIT_MODEL_SAMPLE)) != 0)
+    if ((o.flags & ~FLAGS) != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0 to %u",
-                               o.flags, OPJIT_MODEL_NO_CACHE | OPJIT_MODEL_SAMPLE);
+                               o.flags, FLAGS);
     if ((o.dims == NULL && o.dim_count != 0) || (o.inputs == NULL && o.input_count != 0))
         return opjit_rt_refuse_null(error, o.dims == NULL && o.dim_count != 0 ? "dims" : "inputs");
     opjit_model *const model = new_model(context, &bytes, error);
@@ -243,7 +246,7 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     }
     model->files.model = model->file;
     model->files.folder = model->options.folder;
-    const bool is_stored = o.flags == 0;
+    const bool is_stored = (o.flags & ~OPJIT_MODEL_EMPTY_OUTPUTS) == 0;
     model->stored.is_done = !is_stored;
     model->stored.known.make = make_graph;
     model->stored.known.release = release_graph;

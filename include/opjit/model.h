@@ -67,6 +67,8 @@ typedef struct opjit_model_options {
 #define OPJIT_MODEL_SAMPLE 2u         /* the sizes are some of many that one kernel is for: what follows from them is
                                         operators of the graph in place of constants, so that the graph is another
                                         size's, too, as an opjit_build_fn needs; and OPJIT_MODEL_NO_CACHE */
+#define OPJIT_MODEL_EMPTY_OUTPUTS 4u  /* outputs may have no elements, which are refused without it: such a one has no
+                                        binding, and a model that has no others has no kernel */
     const opjit_model_dim *dims;     /* dim_count of them; each has to be one of the model's, or to be read by one that
                                         follows from it ("height=32*h") */
     const opjit_model_input *inputs; /* input_count of them, likewise */
@@ -101,7 +103,8 @@ typedef struct opjit_model_port {
     uint64_t sizes[8];    /* of its dimensions, the outermost first */
     uint32_t rank;        /* 0: a scalar */
     int32_t binding;      /* opjit_call.bindings' index in a kernel of the model; -1: a constant, or read by nothing; of
-                             an output: it has no elements, which OPJIT_MODEL_INPUT_OF_CALL alone allows */
+                             an output: it has no elements, which OPJIT_MODEL_EMPTY_OUTPUTS and
+                             OPJIT_MODEL_INPUT_OF_CALL alone allow */
     uint32_t is_bool;     /* 1: the model's type is bool */
     uint32_t reserved;    /* 0 */
 } opjit_model_port;

@@ -127,12 +127,10 @@ static void put_elements(bytes *b, const void *data, size_t size)
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of an element, or 0; half_bytes: two of them are in one. */
-static size_t element_size(int type, bool *half_bytes)
+size_t opjit_ort_element_size(int type)
 {
     static const unsigned char sizes[] = { [1] = 4,  [2] = 1,  [3] = 1,  [4] = 2,  [5] = 2,  [6] = 4,  [7] = 8, [9] = 1,
                                            [10] = 2, [11] = 8, [12] = 4, [13] = 8, [16] = 2, [21] = 1, [22] = 1 };
-    *half_bytes = type == 21 || type == 22;
     return type < 0 || (size_t)type >= sizeof sizes ? 0 : sizes[type];
 }
 
@@ -141,10 +139,10 @@ static ort_status *put_tensor(const ort_api *api, bytes *b, uint32_t field, cons
     int64_t dims[ORT_RANK];
     size_t rank = 0, count = 1;
     int type = 0;
-    bool half_bytes;
     void *data = NULL;
     ORT_TRY(opjit_ort_read_tensor(api, value, &type, dims, &rank));
-    const size_t size = element_size(type, &half_bytes);
+    const size_t size = opjit_ort_element_size(type);
+    const bool half_bytes = type == 21 || type == 22;
     if (size == 0 || rank > ORT_RANK)
         return opjit_ort_fail(api, ORT_FAIL, "constant \"%.80s\": type %d with %d dimensions is not taken", name, type,
                               (int)rank);

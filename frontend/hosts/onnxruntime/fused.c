@@ -74,6 +74,7 @@ static void free_frame(frame *m)
         return;
     free(m->shapes);
     free(m->bindings);
+    free(m->copies);
     free(m->workspace);
     free(m);
 }
@@ -92,7 +93,8 @@ static frame *take_frame(fused *f)
         return NULL;
     m->shapes = calloc((size_t)f->input_count + 1, sizeof *m->shapes);
     m->bindings = calloc((size_t)f->input_count + f->output_count + 1, sizeof *m->bindings);
-    if (m->shapes == NULL || m->bindings == NULL) {
+    m->copies = calloc((size_t)f->input_count + 1, sizeof *m->copies);
+    if (m->shapes == NULL || m->bindings == NULL || m->copies == NULL) {
         free_frame(m);
         return NULL;
     }
@@ -101,6 +103,10 @@ static frame *take_frame(fused *f)
 
 static void give_frame(fused *f, frame *m)
 {
+    for (uint32_t i = 0; i < f->input_count; i++) {
+        free(m->copies[i]);
+        m->copies[i] = NULL;
+    }
     pthread_mutex_lock(&f->lock);
     m->next = f->frames;
     f->frames = m;
@@ -170,14 +176,35 @@ static ort_status *read_input(const fused *f, ort_kernel_context *context, uint3
     if (value == NULL)
         return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": no value is given", f->names[i]);
     ORT_TRY(opjit_ort_read_tensor(api, value, &type, dims, &rank));
-    if (type != f->types[i] || rank > ORT_RANK)
-        return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": type %d with %d dimensions, must be type %d",
-                              f->names[i], type, (int)rank, f->types[i]);
+    if (type != f->types[i])
+        return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": type %d, must be %d", f->names[i], type,
+                              f->types[i]);
+    if (rank > ORT_RANK)
+        return opjit_ort_fail(api, ORT_INVALID_ARGUMENT, "input \"%.80s\": %zu dimensions, must be at most %d",
+                              f->names[i], rank, ORT_RANK);
     out->rank = (uint32_t)rank;
     for (size_t d = 0; d < rank; d++)
         out->sizes[d] = (uint64_t)dims[d];
     memory->bytes = UINT64_MAX;
     return api->GetTensorMutableData((ort_value *)value, &memory->data);
+}
+
+/* Copies input i where an element's address is none that kernels read, as in a file's bytes behind a head. */
+static ort_status *align_input(const fused *f, frame *m, uint32_t i)
+{
+    const size_t size = opjit_ort_element_size(f->types[i]);
+    const shape *const s = &m->shapes[i];
+    size_t total = size;
+    if (size == 0 || (uintptr_t)m->bindings[i].data % size == 0)
+        return NULL;
+    for (uint32_t d = 0; d < s->rank; d++)
+        total *= (size_t)s->sizes[d]; /* it is in memory */
+    m->copies[i] = malloc(total + 1);
+    if (m->copies[i] == NULL)
+        return opjit_ort_fail(f->p->api, ORT_FAIL, "there is no memory");
+    memcpy(m->copies[i], m->bindings[i].data, total);
+    m->bindings[i].data = m->copies[i];
+    return NULL;
 }
 
 /* Output i's memory. */
@@ -218,8 +245,13 @@ static ort_status *call_entry(fused *f, ort_kernel_context *context, const entry
     for (uint32_t i = 0; i < e->input_count; i++) /* bindings are numbered in order, so none is overwritten before */
         if (e->inputs[i].binding >= 0)
             m->bindings[e->inputs[i].binding] = m->bindings[i];
-    for (uint32_t i = 0; i < e->output_count; i++)
-        ORT_TRY(make_output(f, context, e, i, &m->bindings[e->outputs[i].binding]));
+    for (uint32_t i = 0; i < e->output_count; i++) {
+        opjit_binding none; /* of what has no elements */
+        const int32_t binding = e->outputs[i].binding;
+        ORT_TRY(make_output(f, context, e, i, binding < 0 ? &none : &m->bindings[binding]));
+    }
+    if (e->kernel == NULL)
+        return NULL;
     if (!have_workspace(m, e, f->workers))
         return opjit_ort_fail(api, ORT_FAIL, "there is no memory for a workspace of %llu bytes",
                               (unsigned long long)e->workspace_bytes);
@@ -237,8 +269,10 @@ static ort_status *call_fused(fused *f, ort_kernel_context *context, frame *m)
 {
     opjit_error error;
     entry *e = NULL;
-    for (uint32_t i = 0; i < f->input_count; i++)
+    for (uint32_t i = 0; i < f->input_count; i++) {
         ORT_TRY(read_input(f, context, i, &m->shapes[i], &m->bindings[i]));
+        ORT_TRY(align_input(f, m, i));
+    }
     if (opjit_ort_find_entry(f, m->shapes, NULL, &e, &error) != OPJIT_OK)
         return opjit_ort_fail(f->p->api, ORT_FAIL, "%s", error.message);
     ort_status *const status = call_entry(f, context, e, m);

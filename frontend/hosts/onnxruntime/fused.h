@@ -12,6 +12,7 @@ typedef struct frame {
     struct frame *next;
     shape *shapes;
     opjit_binding *bindings;
+    void **copies; /* of inputs that lie where no element may */
     void *workspace;
     uint64_t workspace_bytes;
 } frame;

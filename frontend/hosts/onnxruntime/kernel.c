@@ -50,6 +50,7 @@ static opjit_status read_model(const provider *p, const bytes *model, const char
         inputs[i] = (opjit_model_input){ .name = names[i], .sizes = e->shapes[i].sizes, .rank = e->shapes[i].rank };
     options.inputs = inputs;
     options.input_count = e->input_count;
+    options.flags = OPJIT_MODEL_EMPTY_OUTPUTS;
     const opjit_status status = opjit_model_read(p->context, model->data, model->size, &options, &e->model, error);
     free(inputs);
     return status;
@@ -84,6 +85,15 @@ static opjit_status compile(const provider *p, entry *e, const image *from, opji
     return OPJIT_OK;
 }
 
+/* Whether there is anything to compute. */
+static bool has_elements(const entry *e)
+{
+    for (uint32_t i = 0; i < e->output_count; i++)
+        if (e->outputs[i].binding >= 0)
+            return true;
+    return false;
+}
+
 opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *const *names, const shape *shapes,
                             uint32_t input_count, bool only_read, const image *from, entry **out, opjit_error *error)
 {
@@ -109,7 +119,7 @@ opjit_status opjit_ort_make(const provider *p, const bytes *model, const char *c
         status = read_ports(e->model, input_count, opjit_model_get_input, e->inputs, error);
     if (status == OPJIT_OK)
         status = read_ports(e->model, e->output_count, opjit_model_get_output, e->outputs, error);
-    if (status == OPJIT_OK && !only_read)
+    if (status == OPJIT_OK && !only_read && has_elements(e))
         status = compile(p, e, from, error);
     if (status != OPJIT_OK) {
         opjit_ort_release_entry(e);

@@ -137,6 +137,9 @@ bool opjit_ort_find_ports(graph *g, group *nodes);
 ort_status *opjit_ort_read_tensor(const ort_api *api, const ort_value *value, int *type, int64_t dims[ORT_RANK],
                                   size_t *rank);
 
+/* Bytes of an element, of which those of 4 bits have two; 0: no type that is taken. */
+size_t opjit_ort_element_size(int type);
+
 /* --- bytes of a model --------------------------------------------------------------------------------------------- */
 typedef struct bytes {
     unsigned char *data; /* at a multiple of 64 */
@@ -159,7 +162,7 @@ typedef struct shape {
     uint64_t sizes[ORT_RANK];
 } shape;
 
-/* An input or output of a kernel: the fused node's that it is, and the binding; ORT_NONE: none. */
+/* An input or output of a kernel, and its binding; ORT_NONE: nothing reads it, or it has no elements. */
 typedef struct port {
     int32_t binding;
     shape sizes;
@@ -169,7 +172,7 @@ typedef struct port {
 typedef struct entry {
     atomic_uint users;
     opjit_model *model;
-    opjit_kernel *kernel; /* NULL: the model is only read */
+    opjit_kernel *kernel; /* NULL: the model is only read, or no output has elements */
     shape *shapes;        /* of the inputs: what it is found by */
     port *inputs, *outputs;
     uint32_t input_count, output_count, binding_count;

@@ -53,8 +53,6 @@ static opjit_status read_sizes(onnx_import *m, const onnx_call *c, uint32_t a, u
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
                                  "input 0 has rows of %llu elements, input 1 columns of %llu: must be equal",
                                  (unsigned long long)k, (unsigned long long)of_b);
-    if (k == 0)
-        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a product of tensors without elements");
     if (x->rank > 1)
         out->dims[out->rank++] = x->dims[x->rank - 2];
     if (y->rank > 1)
@@ -68,6 +66,8 @@ static opjit_status read_factors(onnx_import *m, const onnx_call *c, uint32_t a,
     const onnx_value *const x = c->inputs[a], *const y = c->inputs[b];
     uint32_t batch_rank;
     TRY(read_sizes(m, c, a, b, out, &batch_rank));
+    if (opjit_onnx_elements_of(x) == 0 || opjit_onnx_elements_of(y) == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a product of tensors without elements");
     /* Many small products by the same matrix are one large one: leading sizes of a are rows. */
     if (x->rank > 2 && y->rank == 2) {
         const uint64_t k = x->dims[x->rank - 1], rows = opjit_onnx_elements_of(x) / k;
@@ -110,6 +110,14 @@ static bool is_float(int32_t type)
     return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
 }
 
+static bool is_empty(const factors *f)
+{
+    for (uint32_t d = 0; d < f->rank; d++)
+        if (f->dims[d] == 0)
+            return true;
+    return false;
+}
+
 opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
 {
     factors f;
@@ -117,8 +125,9 @@ opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 2));
     TRY(read_sizes(m, c, 0, 1, &f, &batch_rank));
     const int32_t type = c->inputs[0]->type;
-    if (opjit_onnx_elements_of(c->inputs[0]) == 0 || opjit_onnx_elements_of(c->inputs[1]) == 0)
-        return opjit_onnx_give_nothing(m, c, 0, type, f.rank, f.dims);
+    if (opjit_onnx_elements_of(c->inputs[0]) == 0 || opjit_onnx_elements_of(c->inputs[1]) == 0) /* sums of nothing */
+        return is_empty(&f) ? opjit_onnx_give_nothing(m, c, 0, type, f.rank, f.dims)
+                            : opjit_onnx_give_number(m, c, 0, type, f.rank, f.dims, 0);
     TRY(read_factors(m, c, 0, 1, &f));
     if (!is_float(type) && f.rank > ONNX_RANK - 1)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions of integers, must be at most %u", f.rank,

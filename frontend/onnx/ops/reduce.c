@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c - operators along axes: reductions, running sums, softmax, the greatest ones. */
+#include <math.h>
+
 #include "frontend/onnx/ops/ops.h"
 
 /* The sizes without the axes, or with 1 in their place. */
@@ -23,6 +25,17 @@ static bool is_own_result(DML_REDUCE_FUNCTION function)
            function == DML_REDUCE_FUNCTION_MAX;
 }
 
+/* What the function makes of no elements of the type, in *out; false: a number that only integers have. */
+static bool of_nothing(DML_REDUCE_FUNCTION function, int32_t type, double *out)
+{
+    const bool is_log = function == DML_REDUCE_FUNCTION_LOG_SUM || function == DML_REDUCE_FUNCTION_LOG_SUM_EXP;
+    const bool is_least = function == DML_REDUCE_FUNCTION_MIN;
+    *out = function == DML_REDUCE_FUNCTION_MULTIPLY ? 1 : 0; /* the mean's, too, as ONNX Runtime has it */
+    if (is_least || is_log || function == DML_REDUCE_FUNCTION_MAX)
+        *out = is_least ? INFINITY : -INFINITY;
+    return isfinite(*out) || type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
+}
+
 /* ReduceSum and its kin: axes are an attribute up to opset 17 (ReduceSum: 12), else input 1. */
 opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
 {
@@ -38,6 +51,9 @@ opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
     if (count == 0 && is_own_result(function))
         return opjit_onnx_give_value(m, c, 0, x);
     const uint32_t rank = sizes_without(x, axes, count, opjit_onnx_int(m, c, "keepdims", 1) != 0, dims);
+    double nothing;
+    if (opjit_onnx_elements_of(x) == 0 && count > 0 && of_nothing(function, x->type, &nothing))
+        return opjit_onnx_give_number(m, c, 0, x->type, rank, dims, nothing);
     opjit_tensor y = onnx_tensor_of(m, c, 0);
     if (count == 0) { /* each element, or a scalar, by itself: what the function makes of one element */
         axes[count++] = 1;

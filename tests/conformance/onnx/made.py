@@ -313,6 +313,14 @@ def empty():
           node("Concat", ["h", "x"], axis=1)],
          {"x": past["x"]}, {"eight": np.array([8]), "one_axis": np.array([1]), "low": scalar(-1.), "high": scalar(1.),
                             "two": scalar(2.), "w": floats(3, 3)})
+    nothing = {"zero": np.array([0]), "none": np.array([0]), "axis": np.array([1])}
+    for op in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"):
+        case(f"Reduce{op} of nothing",
+             [node("Slice", ["x", "zero", "none", "axis"], ["a"]), node(f"Reduce{op}", ["a", "axis"], ["b"]),
+              node("Concat", ["b", "x"], axis=1)], {"x": past["x"]}, nothing)
+    case("MatMul of nothing",
+         [node("Slice", ["x", "zero", "none", "axis"], ["a"]), node("Transpose", ["a"], ["b"], perm=[0, 2, 1]),
+          node("MatMul", ["b", "a"], ["c"]), node("Concat", ["c", "x"], axis=1)], {"x": past["x"]}, nothing)
     case("Expand to nothing", [node("Expand", ["row", "sizes"], ["a"]), node("Concat", ["x", "a"], axis=1)],
          {"x": past["x"], "row": floats(BATCH, 1, 3)}, {"sizes": np.array([1, 0, 1])})
     case("Split into nothing", [node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": past["x"]},

@@ -239,6 +239,42 @@ START_TEST(value_of_a_call)
 }
 END_TEST
 
+/* Outputs without elements have no binding where the option allows them, and the others have the first ones. */
+START_TEST(outputs_of_nothing)
+{
+    static const char *const texts[] = { "2 3 0", "2 3 4" };
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_model *model;
+    opjit_error error;
+    for (uint32_t i = 0; i < 2; i++) {
+        rt_bytes g = new_message();
+        put_message(&g, 1, node("Abs", "x", NULL, "y"));
+        put_message(&g, 1, node("Neg", "w", NULL, "z"));
+        put_message(&g, 11, port("x", FLOAT, "2 3 0"));
+        put_message(&g, 11, port("w", FLOAT, texts[i]));
+        put_message(&g, 12, port("y", FLOAT, "2 3 0"));
+        put_message(&g, 12, port("z", FLOAT, texts[i]));
+        rt_bytes file = model_of(g);
+        options.flags = OPJIT_MODEL_NO_CACHE;
+        ck_assert_int_eq(opjit_model_read(context, file.data, file.size, &options, &model, &error), OPJIT_UNSUPPORTED);
+        ck_assert_str_eq(error.message, "output \"y\": a tensor without elements");
+        options.flags = OPJIT_MODEL_EMPTY_OUTPUTS;
+        ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                      error.message);
+        for (uint32_t k = 0; k < 2; k++) {
+            ck_assert_int_eq(opjit_model_get_output(model, k, &p, &error), OPJIT_OK);
+            ck_assert_uint_eq(p.sizes[2], i == 1 && k == 1 ? 4 : 0);
+            ck_assert_int_eq(p.binding, i == 1 && k == 1 ? 1 : -1);
+            ck_assert_int_eq(opjit_model_get_input(model, k, &p, &error), OPJIT_OK);
+            ck_assert_int_eq(p.binding, i == 1 && k == 1 ? 0 : -1);
+        }
+        opjit_model_close(model);
+        opjit_rt_bytes_free(&file);
+    }
+}
+END_TEST
+
 /* What was computed on the way to a value is not computed again: the kernel reads it. */
 START_TEST(carried_to_the_next_part)
 {
@@ -960,6 +996,7 @@ static Suite *suite(void)
     tcase_add_test(t, many_values_of_an_input);
     tcase_add_test(t, branch_that_does_not_fit);
     tcase_add_test(t, value_of_a_call);
+    tcase_add_test(t, outputs_of_nothing);
     tcase_add_test(t, carried_to_the_next_part);
     tcase_add_test(t, one_part_for_two_values);
     tcase_add_test(t, attributes_through_functions);

@@ -68,7 +68,7 @@ START_TEST(the_option_turns_it_off)
     ck_assert(!r.is_found && r.from_disk);
     ck_assert_int_eq(run(&file, ROWS, OPJIT_MODEL_SAMPLE, NULL, &r), OPJIT_OK); /* another graph has other constants */
     ck_assert(!r.is_found);
-    options.flags = 4;
+    options.flags = 8;
     opjit_context *const context = begin(NULL);
     ck_assert_int_eq(opjit_model_read(context, file.data, file.size, &options, &model, NULL), OPJIT_INVALID_ARGUMENT);
     opjit_context_destroy(context);
