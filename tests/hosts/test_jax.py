@@ -70,6 +70,12 @@ class Calls(unittest.TestCase):
         k = opjit.compile({"a": y, "b": y * 2})
         a, b = opjit.jax.call(k, x > 5, x)
         self.close(b, a * 2)
+        g = opjit.Graph()
+        y = opjit.where(g.input((3, 4), bool), g.input((3, 4)), 0)
+        both = [y, y * 2]
+        for what in (both, tuple(both)):
+            self.close(opjit.jax.call(what, x > 5, x)[1], a * 2)
+        self.close(opjit.jax.call(lambda flag, t: opjit.where(~flag, t, 0), x > 5, x), jnp.where(x > 5, 0, x))
         none = opjit.compile(opjit.eye(3, 4))
         self.close(jax.jit(lambda: opjit.jax.call(none))(), jnp.eye(3, 4))
         for dtype in ("float16", "int8", "int16", "int32", "uint8", "uint16", "uint32"):

@@ -11,6 +11,7 @@ import io
 import math
 import os
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -122,6 +123,33 @@ class Graphs(unittest.TestCase):
                   np.where(a > 0, np.tri(5, 5, dtype="i"), np.int32(0)))
         self.same(run(opjit.tril, a), np.tril(a))
         self.same(run(lambda x: opjit.triu(x, 1), a), np.triu(a, 1))
+
+    def test_bools(self):
+        """~ of what is true or false is the other one, as in NumPy; of other bytes it is all of their bits."""
+        a, mask = numbers(4, 4), np.tri(4, dtype=bool)
+        for f in (lambda m, x: ~(x > 1), lambda m, x: ~~(x > 1), lambda m, x: ~((x > -2) & (x < 3) | (x == 5)),
+                  lambda m, x: ~m.isnan(x), lambda m, x: ~(x > 1).T[1:, ::-1].reshape(2, -1),
+                  lambda m, x: ~m.any(x > 5, axis=1), lambda m, x: ~(x > 1).all(0), lambda m, x: ~m.tril(x > 1),
+                  lambda m, x: ~m.concatenate([x > 1, x < 0]), lambda m, x: ~m.where(x > 0, x > 1, x < 0),
+                  lambda m, x: ~m.broadcast_to(x > 1, (2, 4, 4)), lambda m, x: ~((x > 1) & mask),
+                  lambda m, x: ~((x > 1) ^ True), lambda m, x: ~(x / 4).astype(bool), lambda m, x: (x / 4).astype("?"),
+                  lambda m, x: ~m.tri(4, 4, dtype=bool) | (x > 1), lambda m, x: ~(~m.ones(4, dtype=bool) | (x > 1))):
+            self.same(run(lambda x: f(opjit, x), a), np.asarray(f(np, a)).astype("u1"))
+        self.same(run(lambda x: opjit.where(~(x > 1), x, 0), a), np.where(a > 1, np.float32(0), a))
+        self.same(run(lambda m: ~m, mask), (~mask).astype("u1"))
+        self.same(run(lambda x: ~x, mask.astype("u1")), ~mask.astype("u1"))
+        self.same(run(lambda x: ~(x & 3), mask.astype("u1")), ~(mask.astype("u1") & 3))
+        x = pickle.loads(pickle.dumps(opjit.Graph().input((4, 4)) > 1))
+        self.same(opjit.compile(~x)(a), (a <= 1).astype("u1"))
+
+    def test_wrong_indices(self):
+        x = opjit.Graph().input((3, 4))
+        for index, kind, line in ((7, IndexError, "dimension 0: index 7, must be -3 to 2"),
+                                  ((0, -5), IndexError, "dimension 1: index -5, must be -4 to 3"),
+                                  ([0, 2], TypeError, "dimension 0: list given, an index is an integer"),
+                                  (1.5, TypeError, "dimension 0: float given"), (True, TypeError, "bool given")):
+            with self.assertRaisesRegex(kind, line):
+                x[index]
 
     def test_axes(self):
         a = numbers(3, 4, 5)

@@ -16,7 +16,7 @@ from math import inf, nan
 
 from . import _opjit
 from ._opjit import Error, Kernel, __version__
-from ._arrays import content as _content, dtype_name as _dtype_name
+from ._arrays import content as _content, dtype_name as _dtype_name, is_bool as _is_bool
 from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, axes_of as _axes,
                       common_dtype as _common_dtype, graph_of as _graph_of, tensor as _tensor)
 from . import ops
@@ -112,8 +112,9 @@ def _rows(ranges):
 # --- generated tensors ------------------------------------------------------------------------------------------------
 def _generate(type, values, shape, dtype):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return _Deferred(lambda graph, dtype: Tensor(graph, graph._core.node(type, (), values, [(dtype, shape)])[0]), shape,
-                     _dtype_name(dtype))
+    is_bool = _is_bool(dtype)
+    return _Deferred(lambda graph, dtype: graph._made(graph._core.node(type, (), values, [(dtype, shape)])[0], is_bool),
+                     shape, _dtype_name(dtype))
 
 
 def full(shape, value, dtype=None):
@@ -349,7 +350,7 @@ def broadcast_to(x, shape):
     """x with its dimensions of size 1 repeated."""
     if isinstance(x, _Deferred):
         return x.then(lambda t: broadcast_to(t, shape))
-    return Tensor(x._graph, x._graph._core.broadcast(x._handle, tuple(shape)))
+    return x._moved(x._graph._core.broadcast(x._handle, tuple(shape)))
 
 
 def matmul(a, b):

@@ -23,6 +23,11 @@ def dtype_name(dtype):
     return "uint8" if name in ("bool", "bool_") else _FORMATS.get(name, name)
 
 
+def is_bool(dtype):
+    """Whether "bool" and the like is meant, whose elements are uint8, 0 or 1."""
+    return dtype is bool or dtype_name(dtype) == "uint8" and "bool" in str(dtype) or dtype == "?"
+
+
 def _check_whole(array):
     """Refuses what NumPy would read in silence: under a mask, and where a tensor of PyTorch has no memory any more."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")

@@ -4,11 +4,13 @@ import math
 import numbers
 
 from . import _opjit
-from ._arrays import content, dtype_name
+from ._arrays import content, dtype_name, is_bool
 from ._pickle import build
 from ._show import stages as _stages
 
 _FLOATS = ("float32", "float16", "float64")
+_KEEP = {"ELEMENT_WISE_BIT_AND", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_MIN", "ELEMENT_WISE_MAX",
+         "ELEMENT_WISE_IF", "DIAGONAL_MATRIX1", "JOIN", "GATHER", "TILE", "SPLIT"}  # of bools they make bools
 
 
 class Graph:
@@ -16,10 +18,11 @@ class Graph:
     kernel of those that are results.  The first operator that is refused raises opjit.Error, and the graph is no good
     any more.  One thread at a time."""
 
-    __slots__ = ("_core", "_inputs", "_outputs", "_counted")
+    __slots__ = ("_core", "_inputs", "_outputs", "_counted", "_bools")
 
     def __init__(self):
         self._core = _opjit.Graph()
+        self._bools = set()  # handles of uint8 that are 0 or 1, which ~ turns into each other
         self._counted = None
         self._inputs = set()
         self._outputs = None
@@ -37,16 +40,23 @@ class Graph:
         if name in self._inputs or name == "out":
             raise ValueError(f"input {name}: there is one of that name already")
         self._inputs.add(name)
-        return Tensor(self, self._core.input(shape, dtype_name(dtype), name))
+        return self._made(self._core.input(shape, dtype_name(dtype), name), is_bool(dtype))
 
     def constant(self, array):
         """An array that is known now: a copy of anything with the buffer protocol, __dlpack__ or __array__."""
         dtype, shape, data = content(array)
-        return Tensor(self, self._core.constant(dtype, shape or (1,), data))
+        handle = self._core.constant(dtype, shape or (1,), data)
+        return self._made(handle, is_bool(getattr(array, "dtype", None)))
 
     def scalar(self, value, dtype="float32"):
         """One number, to be broadcast."""
-        return Tensor(self, self._core.scalar(dtype_name(dtype), value))
+        return self._made(self._core.scalar(dtype_name(dtype), value), is_bool(dtype))
+
+    def _made(self, handle, is_bool):
+        """The tensor."""
+        if is_bool:
+            self._bools.add(handle)
+        return Tensor(self, handle)
 
     def explain(self):
         """The IR after each pass and how each loop will be done, as text; outputs are those of the last compile."""
@@ -63,7 +73,7 @@ class Graph:
     def __reduce__(self):
         numbers = self._numbers()
         outputs = self._outputs and [(name, numbers[handle]) for name, handle in self._outputs]
-        return _copy_graph, (self._core.steps(), frozenset(self._inputs), outputs)
+        return _copy_graph, (self._core.steps(), frozenset(self._inputs), outputs, [numbers[h] for h in self._bools])
 
     def _built(self, outputs):
         row = [(name, tensor._handle) for name, tensor in outputs]
@@ -76,12 +86,13 @@ class Graph:
         return self._core
 
 
-def _copy_graph(steps, inputs, outputs):
+def _copy_graph(steps, inputs, outputs, bools=()):
     graph = Graph()
     graph._core, handles = build(steps)
     graph._inputs = set(inputs)
     made = [handles[h] for h in dict.fromkeys(handles) if h is not None]
     graph._outputs = outputs and [(name, made[number]) for name, number in outputs]
+    graph._bools = {made[number] for number in bools}
     graph._counted = len(steps), {h: n for n, h in enumerate(made)}
     return graph
 
@@ -142,10 +153,11 @@ def tensor(graph, x, dtype=None):
     if isinstance(x, Deferred):
         return x.join(graph, dtype)
     if isinstance(x, numbers.Real):
+        is_bool = isinstance(x, bool) and dtype == "uint8"
         x = int(x) if isinstance(x, numbers.Integral) else float(x)  # NumPy's numbers too
         if dtype is None or (isinstance(x, float) and dtype not in _FLOATS):
             dtype = "float32"
-        return graph.scalar(x, dtype)
+        return graph.scalar(x, "bool" if is_bool else dtype)
     return graph.constant(x)
 
 
@@ -165,13 +177,23 @@ def axes_of(x, axis):
     return [a % rank for a in axes]
 
 
+def _makes_bools(type, values, handles, bools):
+    if type.startswith(("ELEMENT_WISE_LOGICAL_", "ELEMENT_WISE_IS_")):
+        return True
+    keeps = type in _KEEP or type == "REDUCE" and values["Function"] in ("MIN", "MAX")
+    return keeps and bool(handles) and bools.issuperset(handles) and values.get("Value", 0) in (0, 1)
+
+
 def add_node(type, operands, values=None, outputs=((None, None),), name=None):
     """The operator's outputs, as a tuple of tensors."""
     graph = graph_of(operands)
     dtype = (outputs[0][0] if outputs else None) or common_dtype(operands)
     handles = [None if x is None else tensor(graph, x, dtype_name(dtype))._handle for x in operands]
     rows = [(dtype_name(d), None if s is None else tuple(s)) for d, s in outputs]
-    return tuple(Tensor(graph, h) for h in graph._core.node(type, handles, values or {}, rows, name))
+    made = graph._core.node(type, handles, values or {}, rows, name)
+    if _makes_bools(type, values or {}, handles, graph._bools):
+        graph._bools.update(made)
+    return tuple(Tensor(graph, h) for h in made)
 
 
 def _node(type, operands, values=None, dtype=None, shape=None):
@@ -306,7 +328,15 @@ class Tensor:
         return _node("ELEMENT_WISE_ABS", (self,))
 
     def __invert__(self):
-        return _node("ELEMENT_WISE_BIT_NOT", (self,))
+        return _node("ELEMENT_WISE_LOGICAL_NOT" if self._is_bool else "ELEMENT_WISE_BIT_NOT", (self,))
+
+    @property
+    def _is_bool(self):
+        return self._handle in self._graph._bools
+
+    def _moved(self, handle):
+        """The elements in other places."""
+        return self._graph._made(handle, self._is_bool)
 
     def __bool__(self):
         raise TypeError("a tensor of a graph has no value before the kernel runs")
@@ -323,7 +353,9 @@ class Tensor:
         return matmul(other, self)
 
     def astype(self, dtype):
-        """The elements in another data type."""
+        """The elements in another data type; of bool 1 where they are not 0."""
+        if is_bool(dtype):
+            return self if self._is_bool else self != 0
         return _node("CAST", (self,), {}, dtype)
 
     def reshape(self, *shape):
@@ -331,13 +363,13 @@ class Tensor:
         shape = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
         if any(n < 1 and n != -1 for n in shape) or shape.count(-1) > 1:
             raise ValueError(f"reshape: {shape}, sizes must be at least 1, and one of them may be -1")
-        return Tensor(self._graph, self._graph._core.reshape(self._handle, [0 if n == -1 else n for n in shape]))
+        return self._moved(self._graph._core.reshape(self._handle, [0 if n == -1 else n for n in shape]))
 
     def transpose(self, *axes):
         """Dimension d is axes[d] of this one; without axes in reverse."""
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         axes = axes or range(self.ndim)[::-1]
-        return Tensor(self._graph, self._graph._core.transpose(self._handle, axes_of(self, axes)))
+        return self._moved(self._graph._core.transpose(self._handle, axes_of(self, axes)))
 
     def __getitem__(self, index):
         shape = self.shape
@@ -363,15 +395,25 @@ class Tensor:
                 low, span = min(values[0], values[-1]), abs(values[-1] - values[0]) + 1
                 result.append(count)
             else:
-                low, span, step = range(size)[i], 1, 1
+                low, span, step = _position(i, len(offsets), size), 1, 1
             offsets.append(low)
             sizes.append(span)
             strides.append(step)
         out = self
         if any(offsets) or sizes != list(shape) or any(s != 1 for s in strides):
-            out = Tensor(self._graph, self._graph._core.slice(self._handle, offsets,
-                         [-(-n // abs(s)) for n, s in zip(sizes, strides)], strides))
+            counts = [-(-n // abs(s)) for n, s in zip(sizes, strides)]
+            out = self._moved(self._graph._core.slice(self._handle, offsets, counts, strides))
         return out if tuple(result) == out.shape else out.reshape(result or [1])
+
+
+def _position(index, dimension, size):
+    """The index from 0 on."""
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"dimension {dimension}: {type(index).__name__} given, an index is an integer, a slice, ... or "
+                        "None (opjit.take has indices in an array)")
+    if not -size <= index < size:
+        raise IndexError(f"dimension {dimension}: index {index}, must be {-size} to {size - 1}")
+    return range(size)[index]
 
 
 def _operator(name):

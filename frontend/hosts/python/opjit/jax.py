@@ -20,6 +20,7 @@ def call(what, *arrays, level="auto", threads=1, vjp=None):
     vjp(arrays, results, cotangents) gives the arrays' cotangents; without it there is no jax.grad."""
     arrays = tuple(_jnp.asarray(a) for a in arrays)
     types = tuple((str(a.dtype), a.shape) for a in arrays)
+    what = tuple(what) if isinstance(what, list) else what
     if isinstance(what, Kernel):
         kernel = what
     elif isinstance(what, Tensor) or (isinstance(what, tuple) and what and all(isinstance(t, Tensor) for t in what)):
@@ -40,7 +41,7 @@ def _of_tensors(what, level, threads):
 @functools.lru_cache(maxsize=None)
 def _of_function(function, types, level, threads):
     graph = Graph()
-    inputs = [graph.input(shape, "uint8" if dtype == "bool" else dtype) for dtype, shape in types]
+    inputs = [graph.input(shape, dtype) for dtype, shape in types]
     kernel = _compile(function(*inputs), level=level, threads=threads)
     if len(kernel.inputs) != len(inputs):
         raise ValueError(f"opjit.jax.call: the function reads {len(kernel.inputs)} of its {len(inputs)} tensors")
