@@ -244,11 +244,11 @@ static bool is_better(const finder *x, const ir_cut *cut, const ir_cut *other)
 }
 
 /* One generalization; where it is refused, a better *out_cut if there is one. */
-static opjit_status try_one(finder *x, trial *t, bool tails, ir_general *out, ir_cut *out_cut, opjit_error *error)
+static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
     ir_cut cut = { .dim = IR_CUT_NONE };
 
-    opjit_status status = opjit_ir_generalize(t->samples, tails, out, error);
+    opjit_status status = opjit_ir_generalize(t->samples, guess, out, error);
     if (status != OPJIT_OK && error != NULL)
         x->origin = out->origin;
     TRY(status);
@@ -267,16 +267,17 @@ static opjit_status try_one(finder *x, trial *t, bool tails, ir_general *out, ir
     return status;
 }
 
-/* With both answers to how many whole blocks a multiple has. */
-static opjit_status try_both(finder *x, trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
+/* By one guess after the other; the first one's refusal is the message. */
+static opjit_status try_guesses(finder *x, trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
-    const opjit_status status = try_one(x, t, false, out, out_cut, error);
-    if (status != OPJIT_UNSUPPORTED)
-        return status;
-    const opjit_status other = try_one(x, t, true, out, out_cut, NULL);
-    if (other == OPJIT_OK)
-        opjit_rt_error_clear(error);
-    return other == OPJIT_UNSUPPORTED ? status : other;
+    for (ir_guess guess = IR_GUESS_WHOLE; guess < IR_GUESSES; guess++) {
+        const opjit_status status = try_one(x, t, guess, out, out_cut, guess == IR_GUESS_WHOLE ? error : NULL);
+        if (status == OPJIT_OK)
+            opjit_rt_error_clear(error);
+        if (status != OPJIT_UNSUPPORTED)
+            return status;
+    }
+    return OPJIT_UNSUPPORTED;
 }
 
 static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
@@ -294,7 +295,7 @@ static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut
     for (uint32_t i = 0; i < samples.count && status == OPJIT_OK; i++)
         status = opjit_ir_count(samples.functions[i], &arena, &t.counts[i], error);
     if (status == OPJIT_OK)
-        status = try_both(x, &t, out, out_cut, error);
+        status = try_guesses(x, &t, out, out_cut, error);
     opjit_rt_arena_free(&arena);
     return status;
 }

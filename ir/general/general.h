@@ -110,11 +110,18 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
                                   void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
                                   opjit_error *error);
 
+/* What is taken of what samples leave open: they are no multiples, and few of them have two values of a quotient. */
+typedef enum ir_guess {
+    IR_GUESS_WHOLE,  /* a multiple of a block has nothing left; the first divisor that fits, rounded down or up */
+    IR_GUESS_TAILS,  /* beside one block less, a last one that is whole is left; else the same */
+    IR_GUESS_FLOORS, /* as WHOLE, but quotients are rounded down if any divisor fits so: n / 16, not (n + 31) / 32 */
+    IR_GUESSES
+} ir_guess;
+
 /* The samples' generalization, at phase CLEANED, in a fresh *out, which the caller frees.  Sizes of its tensors are the
- * first sample's until opjit_ir_general_resize.  Samples, which are no multiples, don't tell how many blocks a multiple
- * has beside what is left: all, and nothing is left, or, with tails, one less.
+ * first sample's until opjit_ir_general_resize.
  * Expected failures: UNSUPPORTED, with what differs and no dimension tells how. */
-opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_general *out, opjit_error *error);
+opjit_status opjit_ir_generalize(const ir_samples *samples, ir_guess guess, ir_general *out, opjit_error *error);
 void opjit_ir_general_free(ir_general *g);
 /* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);

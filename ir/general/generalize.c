@@ -448,10 +448,10 @@ static opjit_status generalize(generalizer *g, const ir_func *base, ir_general *
     return copy(g, &out->f, true);
 }
 
-opjit_status opjit_ir_generalize(const ir_samples *samples, bool tails, ir_general *out, opjit_error *error)
+opjit_status opjit_ir_generalize(const ir_samples *samples, ir_guess guess, ir_general *out, opjit_error *error)
 {
     const ir_func *base = samples->functions[0];
-    generalizer g = { .s = samples, .base = base, .out = out, .tails = tails, .error = error };
+    generalizer g = { .s = samples, .base = base, .out = out, .guess = guess, .error = error };
     opjit_status status;
 
     memset(out, 0, sizeof *out);

@@ -21,7 +21,7 @@ typedef struct generalizer {
     ir_general *out;
     ir_func *f;    /* that is written: &out->shaped, then &out->f */
     bool flattens; /* the latter */
-    bool tails;    /* what whole blocks leave is at least 1: a last block that is whole is left, too */
+    ir_guess guess;
     opjit_error *error;
     number *numbers; /* that differ, each once */
     uint32_t count, capacity;

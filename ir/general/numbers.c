@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { ANY_WAY = 2 };
+
 bool opjit_ir_series_differs(const generalizer *g, const int64_t *series)
 {
     for (uint32_t i = 1; i < g->s->count; i++)
@@ -115,7 +117,7 @@ static int64_t floor_div(int64_t a, int64_t k)
 /* What is added to a base before it is divided by k, rounded down (up = 0) or up. */
 static int64_t before(const generalizer *g, int64_t k, int64_t up)
 {
-    return up != 0 ? k - 1 : g->tails ? -1 : 0;
+    return up != 0 ? k - 1 : g->guess == IR_GUESS_TAILS ? -1 : 0;
 }
 
 static int64_t quotient(const generalizer *g, const number *base, uint32_t sample, int64_t k, int64_t up)
@@ -156,15 +158,17 @@ static bool fit_rest(const generalizer *g, number *n, const number *base, int64_
     for (uint32_t i = 0; i < g->s->count; i++)
         if (n->series[i] != base->series[i] - quotient(g, base, i, k, 0) * k)
             return false;
-    n->by = (ir_size_form){ .form = base->by.form, .rest = k, .plus = g->tails ? 1 : 0 };
+    n->by = (ir_size_form){ .form = base->by.form, .rest = k, .plus = g->guess == IR_GUESS_TAILS ? 1 : 0 };
     n->by.form.constant += before(g, k, 0);
     return true;
 }
 
-static bool fit_divided(const generalizer *g, number *n, const number *base, int64_t k, bool with_plus)
+/* up: 0 or 1: rounded so; ANY_WAY: down if that fits, else up. */
+static bool fit_divided(const generalizer *g, number *n, const number *base, int64_t k, uint32_t up, bool with_plus)
 {
-    return fit_quotient(g, n, base, k, 0, with_plus) || fit_quotient(g, n, base, k, 1, with_plus) ||
-           (!with_plus && fit_rest(g, n, base, k));
+    return (up != 1 && fit_quotient(g, n, base, k, 0, with_plus)) ||
+           (up != 0 && fit_quotient(g, n, base, k, 1, with_plus)) ||
+           (up != 1 && !with_plus && fit_rest(g, n, base, k));
 }
 
 static bool is_sum(const number *n)
@@ -221,13 +225,21 @@ static uint32_t list_bases(const generalizer *g, uint32_t stage, uint32_t from, 
     return count;
 }
 
-static bool fit_by(const generalizer *g, number *n, const uint32_t *bases, uint32_t count, bool with_plus)
+static bool fit_rounded(const generalizer *g, number *n, const uint32_t *bases, uint32_t count, uint32_t up,
+                        bool with_plus)
 {
     for (uint32_t b = 0; b < count; b++)
         for (uint32_t k = 0; k < g->divisor_count; k++)
-            if (fit_divided(g, n, &g->numbers[bases[b]], g->divisors[k], with_plus))
+            if (fit_divided(g, n, &g->numbers[bases[b]], g->divisors[k], up, with_plus))
                 return true;
     return false;
+}
+
+static bool fit_by(const generalizer *g, number *n, const uint32_t *bases, uint32_t count, bool with_plus)
+{
+    return g->guess == IR_GUESS_FLOORS ? fit_rounded(g, n, bases, count, 0, with_plus) ||
+                                             fit_rounded(g, n, bases, count, 1, with_plus)
+                                       : fit_rounded(g, n, bases, count, ANY_WAY, with_plus);
 }
 
 /* Those of no stage; a divisor is 0 where none is known. */

@@ -75,6 +75,7 @@ def models(folder):
          [one, numpy_helper.from_array(np.int64(0), "zero"), numpy_helper.from_array(np.int64(2), "last")])
     yield folder / "positions.onnx", [2, "rows", "n"], "n=1..300:100"
     yield encoder(folder), ["rows", "n", 16], "n=1..300:100"
+    yield sentences(folder), [1, "n", 384], "n=1..128:32"
 
 
 def encoder(folder):
@@ -89,6 +90,24 @@ def encoder(folder):
          [("x", ["rows", "n", 16])], [("y", ["rows", "n", 16])],
          [*ints.values(), weights("table", 300, 16), weights("a", 16, 16, seed=2)])
     return folder / "encoder.onnx"
+
+
+def sentences(folder):
+    """Attention whose tokens are an output, and their sum one, too: samples of one kind have two quotients by 16."""
+    ints = {name: numpy_helper.from_array(np.array(v, np.int64), name) for name, v in
+            (("parts", [0, 0, 4, 96]), ("whole", [0, 0, 384]), ("one", [1]))}
+    heads = [node for t in "qkv" for node in (("MatMul", ["l", "w" + t], [t + "0"]),
+                                              ("Reshape", [t + "0", "parts"], [t + "1"]))]
+    save(folder / "sentences.onnx",
+         [("LayerNormalization", ["x", "s"], ["l"]), *heads, ("Transpose", ["q1"], ["q"], {"perm": [0, 2, 1, 3]}),
+          ("Transpose", ["k1"], ["k"], {"perm": [0, 2, 3, 1]}), ("Transpose", ["v1"], ["v"], {"perm": [0, 2, 1, 3]}),
+          ("MatMul", ["q", "k"], ["c"]), ("Softmax", ["c"], ["p"], {"axis": -1}), ("MatMul", ["p", "v"], ["o"]),
+          ("Transpose", ["o"], ["t"], {"perm": [0, 2, 1, 3]}), ("Reshape", ["t", "whole"], ["r"]),
+          ("MatMul", ["r", "wo"], ["a"]), ("Add", ["a", "l"], ["b"]), ("LayerNormalization", ["b", "s"], ["y"]),
+          ("ReduceSum", ["y", "one"], ["z"], {"keepdims": 0})],
+         [("x", [1, "n", 384])], [("y", [1, "n", 384]), ("z", [1, 384])],
+         [*ints.values(), weights("s", 384), *(weights("w" + t, 384, 384, seed=i) for i, t in enumerate("qkvo"))])
+    return folder / "sentences.onnx"
 
 
 def images(folder):
