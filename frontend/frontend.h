@@ -316,7 +316,8 @@ typedef struct fe_sizes {
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator);
 void opjit_fe_sizes_free(fe_sizes *s);
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error);
-opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *out, opjit_error *error);
+/* growth: by how much the largest sizes are larger than these. */
+opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growth, ir_sizes *out, opjit_error *error);
 /* dynamic_alike.c: gives a reading the whole's constants.  UNSUPPORTED: it is of another graph. */
 opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool has_zero, opjit_error *error);
 /* dynamic_stages.c: the loops of what was lowered, in a fresh *out; the last passes, after which general->extents are

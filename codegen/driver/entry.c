@@ -57,6 +57,7 @@ static LLVMValueRef emit_typed(cg_func *f, const cg_kernel *k, const codegen_ver
     const opjit_kernel_meta *m = version->meta;
     const uint32_t count = bindings(m), weights = has_weights(k->request);
     LLVMValueRef fn = begin(f, version->name, ".typed", k->typed_type), none = LLVMConstNull(f->type.ptr);
+    leave_plain(f, fn, count);
     LLVMValueRef buffers = LLVMBuildAlloca(f->b, LLVMArrayType2(f->type.ptr, count + weights), ""), params = none;
     for (uint32_t i = 0; i < count; i++)
         LLVMBuildStore(f->b, LLVMGetParam(fn, i), at(f, f->type.ptr, buffers, i));

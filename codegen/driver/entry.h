@@ -7,7 +7,10 @@
 
 #include "codegen/driver/driver.h"
 
-enum { NAME_SIZE = 288 };
+enum {
+    NAME_SIZE = 288,
+    MANY = 64 /* buffers */
+};
 
 /* --- reading the metadata ----------------------------------------------------------------------------------------- */
 static inline const opjit_step_info *step_at(const opjit_kernel_meta *m, uint32_t index)
@@ -61,6 +64,16 @@ static inline LLVMValueRef begin(cg_func *f, const char *kernel, const char *suf
     opjit_cg_attributes(f, f->fn);
     LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
     return f->fn;
+}
+
+/* Leaves out passes over the function, which copies so many pointers that LLVM's schedulers, of more than linear time,
+ * would take seconds for thousands. */
+static inline void leave_plain(cg_func *f, LLVMValueRef fn, uint32_t pointers)
+{
+    if (pointers <= MANY)
+        return;
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "noinline", 0));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "optnone", 0));
 }
 
 static inline LLVMValueRef at(cg_func *f, LLVMTypeRef type, LLVMValueRef base, uint64_t index)

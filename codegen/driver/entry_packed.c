@@ -155,6 +155,7 @@ LLVMValueRef opjit_cg_emit_packed(cg_func *f, const cg_kernel *k, const codegen_
 {
     const opjit_kernel_meta *m = version->meta;
     LLVMValueRef fn = begin(f, version->name, ".packed", k->packed_type);
+    leave_plain(f, fn, m->constants == 0 ? 0 : bindings(m) + m->constants);
     LLVMValueRef workspace = LLVMGetParam(fn, 2);
     packed p = { .f = f,
                  .meta = m,

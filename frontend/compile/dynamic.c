@@ -108,8 +108,19 @@ static void forget_origins(ir_func *f)
         f->tensors[t].origin = 0;
 }
 
-static opjit_status lower_sample(sampler *s, const int64_t *values, fe_graph *graph, ir_func *out_value, ir_func *out,
-                                 opjit_error *error)
+/* How much larger than for these values sizes are at most in the range, below 1 where it lacks the values. */
+static double growth(const sampler *s, const ir_dim *dims, const int64_t *values)
+{
+    double most = 0;
+    for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
+        const double own = (double)dims[d].hi / (double)(values[d] > 0 ? values[d] : 1);
+        most = dims[d].lo < dims[d].hi && own > most ? own : most;
+    }
+    return most;
+}
+
+static opjit_status lower_sample(sampler *s, const ir_dim *dims, const int64_t *values, fe_graph *graph,
+                                 ir_func *out_value, ir_func *out, opjit_error *error)
 {
     TRY(opjit_fe_sample_read(s->graph, graph, has_zero(values, s->dynamic->dim_count), error));
     TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
@@ -119,7 +130,7 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, fe_graph *gr
     if (s->count != 0 || out != NULL) /* forms are fitted by the first ones: not by sizes that differ in one */
         status = note(s, values, graph, error);
     if (status == OPJIT_OK && out != NULL)
-        status = opjit_fe_sizes_list(&s->sizes, out_value, &s->env.varying, error);
+        status = opjit_fe_sizes_list(&s->sizes, out_value, growth(s, dims, values), &s->env.varying, error);
     if (status == OPJIT_OK && out != NULL)
         status = opjit_fe_make_loops(&s->env, out_value, out, error);
     else if (status == OPJIT_OK)
@@ -129,7 +140,8 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, fe_graph *gr
     return status;
 }
 
-static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_value, ir_func *out, opjit_error *error)
+static opjit_status make_sample(void *user, const ir_dim *dims, const int64_t *values, ir_func *out_value, ir_func *out,
+                                opjit_error *error)
 {
     sampler *s = user;
     fe_graph graph = { 0 };
@@ -139,7 +151,7 @@ static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_
         return opjit_rt_cancelled(error);
     status = read_for(s->dynamic, values, true, &graph, error);
     if (status == OPJIT_OK)
-        status = lower_sample(s, values, &graph, out_value, out, error);
+        status = lower_sample(s, dims, values, &graph, out_value, out, error);
     opjit_fe_graph_free(&graph);
     return status;
 }

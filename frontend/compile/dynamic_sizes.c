@@ -3,6 +3,8 @@
  * some values differ.  Passes choose blocks that don't depend on these. */
 #include "frontend/frontend.h"
 
+#include <math.h>
+
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator)
 {
     opjit_rt_bytes_init(&s->noted, allocator);
@@ -75,12 +77,13 @@ static void list_size(fe_sizes *s, const ir_varying *own)
         if (list[i].size == own->size && list[i].rank == own->rank && list[i].dimension == own->dimension) {
             list[i].unit = gcd_of(list[i].unit, own->unit);
             list[i].usual = list[i].usual < own->usual ? list[i].usual : own->usual;
+            list[i].most = list[i].most > own->most ? list[i].most : own->most;
             return;
         }
     opjit_rt_bytes_append(&s->listed, own, sizeof *own);
 }
 
-opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *out, opjit_error *error)
+opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growth, ir_sizes *out, opjit_error *error)
 {
     size_t k = 0;
 
@@ -89,7 +92,12 @@ opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, ir_sizes *ou
         const ir_tensor *own = &value->tensors[t];
         for (uint32_t d = 0; d < own->rank; d++, k++)
             if (noted_at(s, k)->differs != 0)
-                list_size(s, &(ir_varying){ own->sizes[d], noted_at(s, k)->unit, noted_at(s, k)->first, own->rank, d });
+                list_size(s, &(ir_varying){ .size = own->sizes[d],
+                                            .unit = noted_at(s, k)->unit,
+                                            .usual = noted_at(s, k)->first,
+                                            .most = (uint64_t)ceil((double)own->sizes[d] * growth),
+                                            .rank = own->rank,
+                                            .dimension = d });
     }
     *out =
         (ir_sizes){ (const ir_varying *)(const void *)s->listed.data, (uint32_t)(s->listed.size / sizeof(ir_varying)) };

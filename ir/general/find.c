@@ -73,7 +73,7 @@ opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error 
 {
     ir_func value;
 
-    TRY(x->make(x->user, c->values, &value, &c->f, error));
+    TRY(x->make(x->user, x->dims, c->values, &value, &c->f, error));
     c->made = true;
     const opjit_status status = opjit_ir_define(&value, &c->definition, error);
     opjit_ir_free(&value);
@@ -190,7 +190,7 @@ static void blame_refused(trial *t, finder *x)
 {
     ir_func value, loops;
 
-    if (x->make(x->user, t->refused, &value, &loops, NULL) != OPJIT_OK)
+    if (x->make(x->user, x->dims, t->refused, &value, &loops, NULL) != OPJIT_OK)
         return;
     x->origin = opjit_ir_blame_loops(t->samples->functions[0], &loops);
     opjit_ir_free(&value);

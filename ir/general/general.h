@@ -73,9 +73,10 @@ typedef struct ir_general {
 } ir_general;
 
 /* Makes the function of the graph for these values: in value form in a fresh *out_value, and, unless out is NULL, at
- * phase CLEANED and packed in a fresh *out.  A failure means that the graph can't have these sizes. */
-typedef opjit_status (*ir_sample_fn)(void *user, const int64_t *values, ir_func *out_value, ir_func *out,
-                                     opjit_error *error);
+ * phase CLEANED and packed in a fresh *out.  dims: the range that a function is looked for, which may lack the values;
+ * a way that suits none of its sizes isn't taken.  A failure means that the graph can't have these sizes. */
+typedef opjit_status (*ir_sample_fn)(void *user, const ir_dim *dims, const int64_t *values, ir_func *out_value,
+                                     ir_func *out, opjit_error *error);
 /* Where a range of sizes is to be cut: the lower part's sizes of the dimension end with `last`. */
 #define IR_CUT_NONE UINT32_MAX
 typedef struct ir_cut {

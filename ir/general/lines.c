@@ -21,7 +21,7 @@ static opjit_status read_sizes(const finder *x, const int64_t *values, rt_bytes 
 {
     ir_func value;
 
-    TRY(x->make(x->user, values, &value, NULL, error));
+    TRY(x->make(x->user, x->dims, values, &value, NULL, error));
     opjit_rt_bytes_init(out, value.arena.allocator);
     for (uint32_t t = 1; t < value.tensor_count; t++)
         opjit_rt_bytes_append(out, value.tensors[t].sizes, value.tensors[t].rank * sizeof value.tensors[t].sizes[0]);

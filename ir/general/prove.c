@@ -54,7 +54,7 @@ static opjit_status sums_as_loops(trial *t, const int64_t *values, const ir_coun
     ir_counts counts;
 
     *out = false;
-    opjit_status status = t->x->make(t->x->user, values, &value, &loops, error);
+    opjit_status status = t->x->make(t->x->user, t->x->dims, values, &value, &loops, error);
     if (status != OPJIT_OK)
         return status;
     status = opjit_ir_count(&loops, t->arena, &counts, error);
@@ -239,7 +239,7 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
         trust = IR_TRUST_ONES;
     }
 
-    TRY(x->make(x->user, values, &value, compared ? &loops : NULL, error));
+    TRY(x->make(x->user, x->dims, values, &value, compared ? &loops : NULL, error));
     bool same_loops = true;
     opjit_status status = compared ? has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
     if (status == OPJIT_OK)
@@ -303,7 +303,7 @@ static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, uint6
     ir_func value, loops;
     bool right;
 
-    TRY(t->x->make(t->x->user, values, &value, &loops, error));
+    TRY(t->x->make(t->x->user, t->x->dims, values, &value, &loops, error));
     opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
                                 : has_loops(t, values, &loops, &right, error);
     if (status == OPJIT_OK && !right)
@@ -327,7 +327,7 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
     memcpy(values, t->samples->values[0], sizeof values);
     const int64_t parity = 1 - values[d] % 2;
     change_parity(x, values, d);
-    opjit_status status = x->make(x->user, values, &value, &loops, NULL);
+    opjit_status status = x->make(x->user, x->dims, values, &value, &loops, NULL);
     if (is_over(status))
         return status;
     if (status == OPJIT_OK) { /* else it is below the range, of sizes for which there is no graph */

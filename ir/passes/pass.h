@@ -98,6 +98,15 @@ typedef struct place_rows_of {
     const ir_sizes *varying; /* sizes that differ from sample to sample; NULL: none */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
+/* What is known of a size of t that differs from sample to sample; NULL: it is the same in all. */
+static inline const ir_varying *place_varying(const ir_sizes *sizes, const ir_tensor *t, uint32_t dimension)
+{
+    for (uint32_t i = 0; sizes != NULL && i < sizes->count; i++)
+        if (sizes->list[i].size == t->sizes[dimension] && sizes->list[i].rank == t->rank &&
+            sizes->list[i].dimension == dimension)
+            return &sizes->list[i];
+    return NULL;
+}
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
 /* row_lanes.c: likewise of many short rows, each of them a lane. */

@@ -51,6 +51,16 @@ static int32_t own_dimension(const contraction *c, uint32_t factor)
     return -1;
 }
 
+/* Whether the dimension has as many elements as a vector, for some of the sizes that the function is for. */
+static bool has_vector(const contraction *c, int32_t dimension, int64_t lanes)
+{
+    if (dimension < 0)
+        return lanes <= 1;
+    const uint64_t size = c->out.sizes[dimension];
+    const ir_varying *const varying = place_varying(c->r->varying, &c->out, (uint32_t)dimension);
+    return (int64_t)(varying != NULL && varying->most < size ? varying->most : size) >= lanes;
+}
+
 /* Finds rows and columns. */
 static bool find_sides(contraction *c, int64_t lanes)
 {
@@ -60,7 +70,7 @@ static bool find_sides(contraction *c, int64_t lanes)
     for (uint32_t d = 0; d < c->out.rank; d++)
         c->batch *= (int32_t)d == of[0] || (int32_t)d == of[1] ? 1 : (int64_t)c->out.sizes[d];
 #define SIZE(factor) (of[factor] < 0 ? 1 : (int64_t)c->out.sizes[of[factor]])
-    if (SIZE(column) < lanes && SIZE(1 - column) >= lanes)
+    if (SIZE(column) < lanes && has_vector(c, of[1 - column], lanes))
         column = 1 - column;
     c->side[CONTRACT_COLUMNS] = (contract_side){ .dimension = of[column], .factor = column, .size = SIZE(column) };
     c->side[CONTRACT_ROWS] =

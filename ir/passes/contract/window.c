@@ -54,19 +54,15 @@ static bool find_single(window *w, int32_t last)
 /* The axis is this dimension of the result, whose size may follow from a dynamic one. */
 static void set_axis(const window *w, window_axis *x, uint32_t dimension)
 {
-    const ir_sizes *const varying = w->c.r->varying;
+    const ir_varying *const own = place_varying(w->c.r->varying, &w->c.out, dimension);
     x->dimension = (int32_t)dimension;
     x->size = x->usual = (int64_t)w->c.out.sizes[dimension];
     x->stride = 0;
-    for (uint32_t i = 0; varying != NULL && i < varying->count; i++) {
-        const ir_varying *const own = &varying->list[i];
-        if (own->size != w->c.out.sizes[dimension] || own->rank != w->c.out.rank || own->dimension != dimension)
-            continue;
-        x->varies = true;
-        x->unit = (int64_t)own->unit;
-        x->usual = (int64_t)own->usual;
+    if (own == NULL)
         return;
-    }
+    x->varies = true;
+    x->unit = (int64_t)own->unit;
+    x->usual = (int64_t)own->usual;
 }
 
 /* The factors: one that moves with the last coordinate of more than one value, and one that doesn't. */

@@ -240,8 +240,10 @@ typedef struct maker {
     ir_pass_env env;
 } maker;
 
-static opjit_status make_sample(void *user, const int64_t *values, ir_func *out_value, ir_func *out, opjit_error *error)
+static opjit_status make_sample(void *user, const ir_dim *dims, const int64_t *values, ir_func *out_value, ir_func *out,
+                                opjit_error *error)
 {
+    (void)dims;
     const maker *m = user;
 
     parse(m->r, values, out_value);
