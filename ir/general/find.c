@@ -252,6 +252,7 @@ static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out
     if (status != OPJIT_OK && error != NULL)
         x->origin = out->origin;
     TRY(status);
+    t->floors = out->floors;
     status = opjit_ir_trial_prove(t, error);
     if (status == OPJIT_OK)
         return OPJIT_OK;
@@ -270,7 +271,7 @@ static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out
 /* By one guess after the other; the first one's refusal is the message. */
 static opjit_status try_guesses(finder *x, trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
-    for (ir_guess guess = IR_GUESS_WHOLE; guess < IR_GUESSES; guess++) {
+    for (ir_guess guess = IR_GUESS_WHOLE; guess < IR_GUESSES && (guess != IR_GUESS_FLOORS || t->floors); guess++) {
         const opjit_status status = try_one(x, t, guess, out, out_cut, guess == IR_GUESS_WHOLE ? error : NULL);
         if (status == OPJIT_OK)
             opjit_rt_error_clear(error);
