@@ -48,9 +48,9 @@ static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
 }
 
 /* Does a difference of products, as m n - n or n n - 2 n, rise with every size?  The product that is taken away divides
- * the other one.  With a size, of powers p and q in them, it rises where p times the product that is added is at least q
- * times the other one: everywhere if that holds of the least sizes.  Least and largest value are then those of the least
- * and largest sizes. */
+ * the other one.  With a size, of powers p and q in them, it rises where p times the product that is added is at least
+ * q times the other one: everywhere if that holds of the least sizes.  Least and largest value are then those of the
+ * least and largest sizes. */
 static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count)
 {
     const uint32_t up = form->factors[0] > 0 ? 0 : 1, down = 1 - up;

@@ -125,7 +125,8 @@ def corners():
         case(f"ScatterND {reduction} of one", [node("ScatterND", ["x", "i", "u"], reduction=reduction)],
              {"x": floats(2, 2)}, {"i": np.array([[-1, -2]], "i8"), "u": floats(1)})
     for start, end, step in ((-7, -9, -1), (-7, -7, -2), (-2 ** 63, -2 ** 63, -1), (9, -7, -1), (3, -4, -2 ** 63)):
-        case(f"Slice back {start} {end} {step}", [node("Slice", ["x", "s", "e", "a", "by"])], {"x": floats(4, 6)},
+        case(f"Slice back {start} {end} {step}", [node("Slice", ["x", "s", "e", "a", "by"])],
+             {"x": np.arange(24, dtype="f").reshape(4, 6)},
              {"s": np.int64([start]), "e": np.int64([end]), "a": np.int64([1]), "by": np.int64([step])}, off=0)
     for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
         case(f"{op} signed", [node(op, ["a", "b"])],
