@@ -139,6 +139,11 @@ static inline bool onnx_is_constant(const onnx_value *v)
 {
     return v->data != NULL || v->source != NULL;
 }
+/* Whether it is a floating-point type that graphs have: bfloat16 and the types of 8 bits are none. */
+static inline bool onnx_is_float(int32_t type)
+{
+    return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
+}
 /* Refuses a call without its first `count` inputs. */
 opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count);
 /* The value in the graph; null: there was an error.  A constant becomes one of the graph. */
@@ -186,9 +191,9 @@ opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int3
 /* Output i is a constant of no elements. */
 opjit_status opjit_onnx_give_nothing(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
                                      const uint64_t *dims);
-/* Output i has that number everywhere. */
-opjit_status opjit_onnx_give_number(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
-                                    const uint64_t *dims, double number);
+/* Output i has that one element, of the type, everywhere. */
+opjit_status opjit_onnx_give_everywhere(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor one, int32_t type,
+                                        uint32_t rank, const uint64_t *dims);
 /* Output i is the value itself. */
 opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v);
 /* The value in other sizes, of as many elements; a constant stays one. */

@@ -368,12 +368,11 @@ opjit_status opjit_onnx_give_nothing(onnx_import *m, onnx_call *c, uint32_t i, i
     return opjit_onnx_give_data(m, c, i, type, rank, dims, opjit_onnx_memory(m, 0));
 }
 
-opjit_status opjit_onnx_give_number(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
-                                    const uint64_t *dims, double number)
+opjit_status opjit_onnx_give_everywhere(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor one, int32_t type,
+                                        uint32_t rank, const uint64_t *dims)
 {
     uint32_t sizes[ONNX_RANK];
     TRY(graph_sizes(m, rank, dims, sizes));
-    const opjit_tensor one = opjit_onnx_scalar(m, type, number);
     return opjit_onnx_give_as(m, c, i, opjit_graph_broadcast(m->graph, one, rank == 0 ? 1 : rank, sizes), type, rank,
                               dims);
 }

@@ -405,8 +405,7 @@ static opjit_status pad_value(onnx_import *m, onnx_call *c, const onnx_value *x,
                                      "input 2 has to be one number that is known, of type %s",
                                      opjit_onnx_type_name(x->type).text);
     }
-    const bool real = x->type == ONNX_FLOAT || x->type == ONNX_FLOAT16 || x->type == ONNX_DOUBLE;
-    if (value != NULL || (real && opjit_onnx_attribute(m, c, "value") != NULL))
+    if (value != NULL || (onnx_is_float(x->type) && opjit_onnx_attribute(m, c, "value") != NULL))
         memcpy(&desc->PaddingValue, data, opjit_rt_dtype_size(desc->PaddingValueDataType));
     return OPJIT_OK;
 }

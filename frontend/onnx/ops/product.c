@@ -105,11 +105,6 @@ static opjit_tensor integer_product(onnx_import *m, const factors *f)
     return opjit_graph_reduce(g, p, DML_REDUCE_FUNCTION_SUM, 1, &axis);
 }
 
-static bool is_float(int32_t type)
-{
-    return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
-}
-
 static bool is_empty(const factors *f)
 {
     for (uint32_t d = 0; d < f->rank; d++)
@@ -127,13 +122,13 @@ opjit_status opjit_onnx_matmul(onnx_import *m, onnx_call *c)
     const int32_t type = c->inputs[0]->type;
     if (opjit_onnx_elements_of(c->inputs[0]) == 0 || opjit_onnx_elements_of(c->inputs[1]) == 0) /* sums of nothing */
         return is_empty(&f) ? opjit_onnx_give_nothing(m, c, 0, type, f.rank, f.dims)
-                            : opjit_onnx_give_number(m, c, 0, type, f.rank, f.dims, 0);
+                            : opjit_onnx_give_everywhere(m, c, 0, opjit_onnx_scalar(m, type, 0), type, f.rank, f.dims);
     TRY(read_factors(m, c, 0, 1, &f));
-    if (!is_float(type) && f.rank > ONNX_RANK - 1)
+    if (!onnx_is_float(type) && f.rank > ONNX_RANK - 1)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%u dimensions of integers, must be at most %u", f.rank,
                                  ONNX_RANK - 1);
     const opjit_tensor y =
-        is_float(type) ? opjit_graph_matrix_multiply(m->graph, f.a, f.b, 0, 0) : integer_product(m, &f);
+        onnx_is_float(type) ? opjit_graph_matrix_multiply(m->graph, f.a, f.b, 0, 0) : integer_product(m, &f);
     TRY(opjit_onnx_give_as(m, c, 0, y, type, f.rank, f.dims));
     return opjit_onnx_remember(m, c);
 }
@@ -174,7 +169,7 @@ opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 2));
     const onnx_value *const a = c->inputs[0], *const b = c->inputs[1];
     const bool turn_a = opjit_onnx_int(m, c, "transA", 0) != 0, turn_b = opjit_onnx_int(m, c, "transB", 0) != 0;
-    if (a->rank != 2 || b->rank != 2 || !is_float(a->type))
+    if (a->rank != 2 || b->rank != 2 || !onnx_is_float(a->type))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u and %u dimensions of %s, must be 2 and 2 of floats",
                                  a->rank, b->rank, opjit_onnx_type_name(a->type).text);
     const DML_GEMM_OPERATOR_DESC desc = { .TransA = turn_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,

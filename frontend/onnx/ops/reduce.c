@@ -33,7 +33,7 @@ static bool of_nothing(DML_REDUCE_FUNCTION function, int32_t type, double *out)
     *out = function == DML_REDUCE_FUNCTION_MULTIPLY ? 1 : 0; /* the mean's, too, as ONNX Runtime has it */
     if (is_least || is_log || function == DML_REDUCE_FUNCTION_MAX)
         *out = is_least ? INFINITY : -INFINITY;
-    return isfinite(*out) || type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
+    return isfinite(*out) || onnx_is_float(type);
 }
 
 /* ReduceSum and its kin: axes are an attribute up to opset 17 (ReduceSum: 12), else input 1. */
@@ -53,7 +53,7 @@ opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
     const uint32_t rank = sizes_without(x, axes, count, opjit_onnx_int(m, c, "keepdims", 1) != 0, dims);
     double nothing;
     if (opjit_onnx_elements_of(x) == 0 && count > 0 && of_nothing(function, x->type, &nothing))
-        return opjit_onnx_give_number(m, c, 0, x->type, rank, dims, nothing);
+        return opjit_onnx_give_everywhere(m, c, 0, opjit_onnx_scalar(m, x->type, nothing), x->type, rank, dims);
     opjit_tensor y = onnx_tensor_of(m, c, 0);
     if (count == 0) { /* each element, or a scalar, by itself: what the function makes of one element */
         axes[count++] = 1;

@@ -290,22 +290,18 @@ opjit_status opjit_onnx_constant_of_shape(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
                                  "%u dimensions of %s, must be at most 8 of a type that opjit has", count,
                                  opjit_onnx_type_name(v.type).text);
-    uint32_t narrow[ONNX_RANK] = { 1 };
     for (uint32_t d = 0; d < count; d++) {
         if (sizes[d] < 0 || sizes[d] > UINT32_MAX || !checked_mul(elements, (uint64_t)sizes[d], &elements))
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "size %u of input 0: %lld, must be 0 to 2^32 - 1", d,
                                      (long long)sizes[d]);
         dims[d] = (uint64_t)sizes[d];
-        narrow[d] = (uint32_t)sizes[d];
     }
     if (elements == 0)
-        return opjit_onnx_give_data(m, c, 0, v.type, count, dims, &zero);
+        return opjit_onnx_give_nothing(m, c, 0, v.type, count, dims);
     if (v.source != NULL && v.source->elements != 1)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute value: %llu elements, must be 1",
                                  (unsigned long long)v.source->elements);
-    const opjit_tensor one = opjit_onnx_tensor(m, &v);
-    const opjit_tensor y = opjit_graph_broadcast(m->graph, one, count == 0 ? 1 : count, narrow);
-    return opjit_onnx_give_as(m, c, 0, y, v.type, count, dims);
+    return opjit_onnx_give_everywhere(m, c, 0, opjit_onnx_tensor(m, &v), v.type, count, dims);
 }
 
 opjit_status opjit_onnx_range(onnx_import *m, onnx_call *c)
