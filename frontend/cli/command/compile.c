@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <opjit/artifact.h>
 
@@ -240,11 +239,6 @@ typedef struct outputs {
     opjit_error *error;
 } outputs;
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
 static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind kind, const char *before,
                                const char *name, const char *extension)
 {
@@ -259,7 +253,7 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
     if (!o->write)
         return OPJIT_OK;
     if (o->weights.st_ino != 0 && fstatat(o->file.folder, o->file.name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-        is_same(&info, &o->weights))
+        cli_is_same_file(&info, &o->weights))
         return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT, "would replace the file of --weights");
     TRY(opjit_cli_file_write(&o->file, NULL, data, (size_t)bytes, o->error));
     if (!o->c->options->quiet)
@@ -312,7 +306,7 @@ static opjit_status put_weights(outputs *o)
     if (bytes == 0)
         return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT,
                                   "would be empty: the kernel reads no constants");
-    if (stat(path, &there) == 0 && stat(o->c->origins[0].model, &model) == 0 && is_same(&there, &model))
+    if (stat(path, &there) == 0 && stat(o->c->origins[0].model, &model) == 0 && cli_is_same_file(&there, &model))
         return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT, "is the model, which the weights would replace");
     if (!o->write)
         return OPJIT_OK;

@@ -4,6 +4,8 @@
 #ifndef OPJIT_CLI_FILES_H
 #define OPJIT_CLI_FILES_H
 
+#include <sys/stat.h>
+
 #include "runtime/base/base.h"
 
 #define FILES_MAX_MODEL ((uint64_t)64 << 20) /* bytes of a model: its values take some 50 times as much memory */
@@ -20,6 +22,10 @@ typedef struct cli_file {
 opjit_status opjit_cli_file_find(const char *base, const char *path, bool allow_outside, cli_file *out,
                                  opjit_error *error);
 void opjit_cli_file_close(cli_file *file);
+static inline bool cli_is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 /* Reads a regular file of at most limit bytes into *out, which is empty and gets a NUL behind its last byte. */
 opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out, opjit_error *error);

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_FOLDERS = 128, MOST_LINKS = 40 };
@@ -141,7 +140,7 @@ static bool is_inside(const way *w, const char *folder)
     if (stat(folder, &wanted) != 0)
         return false;
     for (uint32_t i = 0; i < w->depth; i++)
-        if (fstat(w->folders[i], &info) == 0 && info.st_dev == wanted.st_dev && info.st_ino == wanted.st_ino)
+        if (fstat(w->folders[i], &info) == 0 && cli_is_same_file(&info, &wanted))
             return true;
     return false;
 }
