@@ -10,10 +10,9 @@ enum {
     STEPS = 1 << 18, /* statements that are met in one function; what is longer is not counted */
     DEEPEST = 64,    /* expressions in each other */
     LOOPS = 32,      /* in each other: as rule V16 allows */
-    DEPENDS = 1,
-    ALIKE = 2,
-    USED = 4,
-    UNUSED = 8
+    DEPENDS = 1, /* iterations of a loop have other bounds of loops, */
+    ALIKE = 2,   /* the same ones, */
+    SAME = 3     /* and do the same: none reads the loop's variable */
 };
 
 typedef struct walker {
@@ -21,8 +20,7 @@ typedef struct walker {
     ir_counts *out;
     int64_t *values;  /* by VAR */
     uint8_t *depth;   /* by VAR: of its loop, counted from 1; 0: its loop does not run */
-    uint8_t *alike;   /* by FOR: ALIKE: its iterations are, in bounds of loops; DEPENDS: they are not; USED, UNUSED: its
-                         variable by what it computes; without these bits it is not known */
+    uint8_t *alike;   /* by FOR: how alike its iterations are; 0: not known */
     uint64_t touched; /* loops whose variables bounds have read, as bits */
     uint32_t steps, stage;
     bool lost; /* a bound depends on elements, or it takes too long */
@@ -53,6 +51,7 @@ static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
 
 static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times);
 
+/* Whether statements read the variable. */
 static bool is_read(const ir_func *f, ir_ref first, ir_ref var)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
@@ -64,14 +63,6 @@ static bool is_read(const ir_func *f, ir_ref first, ir_ref var)
             return true;
     }
     return false;
-}
-
-/* Whether several iterations of the loop do the same. */
-static bool repeats(walker *w, ir_ref loop, int64_t trips)
-{
-    if (trips > 1 && (w->alike[loop] & (USED | UNUSED)) == 0)
-        w->alike[loop] |= is_read(w->f, ir_at(w->f, loop)->body, ir_at(w->f, loop)->ref) ? USED : UNUSED;
-    return trips > 1 && (w->alike[loop] & UNUSED) != 0;
 }
 
 /* A loop from lo to hi; bodies of which no bound depends on the variable are followed once. */
@@ -86,18 +77,17 @@ static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t s
     }
     w->depth[n->ref] = (uint8_t)depth;
     w->values[n->ref] = lo;
-    if ((w->alike[loop] & (ALIKE | DEPENDS)) == 0) {
+    if (w->alike[loop] == 0) {
         w->touched = 0;
         count_block(w, n->body, depth + 1, 0);
-        w->alike[loop] |= (w->touched >> depth & 1) != 0 ? DEPENDS : ALIKE;
+        w->alike[loop] = (w->touched >> depth & 1) != 0 ? DEPENDS : is_read(w->f, n->body, n->ref) ? ALIKE : SAME;
     }
     w->touched |= outer;
-    const bool depends = (w->alike[loop] & DEPENDS) != 0;
     const int64_t trips = (hi - lo + step - 1) / step;
-    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (times != 0 && repeats(w, loop, trips));
-    if (!depends)
+    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (w->alike[loop] == SAME && trips > 1 && times != 0);
+    if (w->alike[loop] != DEPENDS)
         count_block(w, n->body, depth + 1, times * (uint64_t)trips);
-    for (int64_t i = lo; i < hi && depends && !w->lost && times != 0; i += step) {
+    for (int64_t i = lo; i < hi && w->alike[loop] == DEPENDS && !w->lost && times != 0; i += step) {
         w->values[n->ref] = i;
         count_block(w, n->body, depth + 1, times);
     }

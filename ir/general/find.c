@@ -252,7 +252,7 @@ static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out
     if (status != OPJIT_OK && error != NULL)
         x->origin = out->origin;
     TRY(status);
-    t->floors = out->floors;
+    t->floors = t->floors || out->floors;
     status = opjit_ir_trial_prove(t, error);
     if (status == OPJIT_OK)
         return OPJIT_OK;

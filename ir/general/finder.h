@@ -53,7 +53,7 @@ typedef struct trial {
     rt_arena *arena;
     int64_t refused[OPJIT_MAX_DIMS]; /* the sizes that there is no proof for */
     uint64_t most_work; /* elements and terms that are interpreted to ask a witness */
-    bool floors;        /* IR_GUESS_FLOORS says something else */
+    bool floors;        /* IR_GUESS_FLOORS says something else than IR_GUESS_WHOLE */
     bool is_proven;     /* all instances that were looked at: what refused it was a witness */
 } trial;
 

@@ -69,7 +69,7 @@ typedef struct ir_general {
     uint32_t extent_count;
     ir_size_form *divided; /* each number that something is a quotient by `rest` of, or what that leaves */
     uint32_t divided_count;
-    bool floors; /* IR_GUESS_FLOORS has another quotient for some number */
+    bool floors; /* of IR_GUESS_WHOLE: IR_GUESS_FLOORS has another quotient for some number */
     uint32_t origin; /* where there is none: the graph's node that the refusal is about, counted from 1, or 0 */
 } ir_general;
 

@@ -240,11 +240,11 @@ static bool fit_by(const generalizer *g, number *n, const uint32_t *bases, uint3
     number floor = *n;
     if (g->guess == IR_GUESS_FLOORS)
         return fit_rounded(g, n, bases, count, 0, with_plus) || fit_rounded(g, n, bases, count, 1, with_plus);
-    if (!fit_rounded(g, n, bases, count, ANY_WAY, with_plus))
-        return false;
-    g->out->floors = g->out->floors || (fit_rounded(g, &floor, bases, count, 0, with_plus) &&
-                                        memcmp(&floor.by, &n->by, sizeof n->by) != 0);
-    return true;
+    const bool fits = fit_rounded(g, n, bases, count, ANY_WAY, with_plus);
+    if (fits && g->guess == IR_GUESS_WHOLE && !g->out->floors)
+        g->out->floors = fit_rounded(g, &floor, bases, count, 0, with_plus) &&
+                         memcmp(&floor.by, &n->by, sizeof n->by) != 0;
+    return fits;
 }
 
 /* Those of no stage; a divisor is 0 where none is known. */
