@@ -23,8 +23,7 @@ enum {
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
-    WIDE_ROWS = 4,          /* of tiles of three vectors, with 16 registers: they load less for each sum, */
-    MORE_SUMS = 20,         /* which is worth one in so many sums more */
+    MORE_SUMS = 20,         /* one in so many is worth what a wide tile loads less */
     TILE_VECTORS = 2,       /* of columns, */
     MOST_TILE_VECTORS = 3,  /* or of three, with 32 vector registers, where fewer columns are for nothing: */
     SAVED_COLUMNS = 40,     /* one in so many, by which a tile of two is faster */
@@ -145,12 +144,12 @@ static void choose_tile(contraction *c, int64_t lanes, const rt_target *target)
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     rows->tile = rows_of_tile(c, target);
     columns->tile = columns_of_tile(c, lanes, target);
-    const int64_t three = MOST_TILE_VECTORS * lanes;
-    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || c->def.type != IR_F32 ||
-        c->bytes > 0 || !has_few_sums(c, WIDE_ROWS, three))
+    const int64_t wide = CONTRACT_WIDE_VECTORS * lanes;
+    if (!contract_may_be_wide(target, (ir_type)c->def.type) || c->bytes > 0 ||
+        !has_few_sums(c, CONTRACT_WIDE_ROWS, wide))
         return;
-    rows->tile = WIDE_ROWS;
-    columns->tile = three;
+    rows->tile = CONTRACT_WIDE_ROWS;
+    columns->tile = wide;
     c->wide = true;
 }
 

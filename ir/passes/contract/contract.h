@@ -275,4 +275,12 @@ static inline bool contract_is_even(const contract_side *s)
     return s->blocks * s->block == s->size;
 }
 
+/* A tile of few rows and three vectors, which has room in 16 vector registers and loads less for each sum than one of
+ * more rows and two. */
+enum { CONTRACT_WIDE_ROWS = 4, CONTRACT_WIDE_VECTORS = 3 };
+static inline bool contract_may_be_wide(const rt_target *target, ir_type type)
+{
+    return rt_target_has_16_vectors(target) && rt_target_has(target, RT_X86_FMA) && type == IR_F32;
+}
+
 #endif

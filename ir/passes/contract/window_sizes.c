@@ -17,8 +17,6 @@ enum {
     TILE_ROWS = 8,         /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,   /* where there are 16 vector registers */
     TILE_VECTORS = 2,
-    WIDE_ROWS = 4, /* of tiles of three vectors, for 16 registers: they load less for each sum */
-    WIDE_VECTORS = 3,
     LINE_SUMS = 28, /* likewise, in vectors, of tiles of one line */
     LINE_SUMS_OF_16 = 12,
     LEAST_ROWS = 4, /* of such tiles */
@@ -198,11 +196,11 @@ static int64_t sums_of(const window *w, int64_t positions, int64_t rows, int64_t
 bool opjit_ir_window_widen(window *w, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    if (!rt_target_has_16_vectors(target) || !rt_target_has(target, RT_X86_FMA) || w->c.def.type != IR_F32 ||
-        w->alone || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0)
+    if (!contract_may_be_wide(target, (ir_type)w->c.def.type) || w->alone || w->bytes > 0 ||
+        w->values[WINDOW_CONDITION] != 0)
         return false;
-    rows->tile = w->group < WIDE_ROWS ? w->group : WIDE_ROWS;
-    w->c.side[CONTRACT_COLUMNS].tile = WIDE_VECTORS * lanes;
+    rows->tile = w->group < CONTRACT_WIDE_ROWS ? w->group : CONTRACT_WIDE_ROWS;
+    w->c.side[CONTRACT_COLUMNS].tile = CONTRACT_WIDE_VECTORS * lanes;
     return true;
 }
 
