@@ -144,6 +144,11 @@ static inline bool onnx_is_float(int32_t type)
 {
     return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE;
 }
+/* Whether graphs compute the type in FLOAT32. */
+static inline bool onnx_is_single(int32_t type)
+{
+    return opjit_onnx_dtype(type) == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
 /* Refuses a call without its first `count` inputs. */
 opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count);
 /* The value in the graph; null: there was an error.  A constant becomes one of the graph. */
@@ -224,8 +229,11 @@ static inline onnx_value onnx_value_of(const onnx_value *v, int32_t type, opjit_
 opjit_tensor opjit_onnx_table(onnx_import *m, int32_t type, uint64_t rows, uint64_t columns, const void *data);
 /* A scalar of the type that the value has. */
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value);
-/* The tensor in another type (onnx_type). */
+/* The tensor in another type (onnx_type), as graphs compute with it: not rounded to float16. */
 opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, int32_t to);
+/* A tensor of the type's elements as files, inputs and outputs have them, as graphs compute with them; and back. */
+opjit_tensor opjit_onnx_from_stored(onnx_import *m, opjit_tensor tensor, int32_t type);
+opjit_tensor opjit_onnx_to_stored(onnx_import *m, opjit_tensor tensor, int32_t type);
 
 /* An axis or index of the rank, negative ones counted from the end. */
 opjit_status opjit_onnx_axis(onnx_import *m, const onnx_call *c, int64_t axis, uint32_t rank, uint32_t *out);

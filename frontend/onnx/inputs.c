@@ -98,6 +98,37 @@ static void add_unread(opjit_model *model, onnx_model_port *in, DML_TENSOR_DATA_
     in->binding = 0; /* found when the graph is whole */
 }
 
+/* The input's value: a constant of what is given, as if the file had it; or an input of the graph. */
+static opjit_status find_value(opjit_model *model, onnx_import *m, onnx_model_port *in, const opjit_model_input *given,
+                               uint32_t *sizes, onnx_value *v)
+{
+    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_stored_dtype(v->type);
+    const uint64_t elements = opjit_onnx_elements_of(v), bytes = elements * opjit_rt_dtype_size(dtype);
+    const bool is_given = given != NULL && given->value != NULL;
+    if (is_given && given->bytes != bytes)
+        return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
+                               "{input} {\"%.80s\"}: a value of %llu bytes, must be %llu", in->name,
+                               (unsigned long long)given->bytes, (unsigned long long)bytes);
+    if (is_given && (given->flags & OPJIT_MODEL_INPUT_OF_CALL) == 0) {
+        onnx_tensor *const t = ARENA_NEW(m->arena, onnx_tensor);
+        if (t == NULL)
+            return opjit_rt_no_memory(m->error);
+        *t = (onnx_tensor){ .type = v->type, .elements = elements, .raw = { given->value, bytes } };
+        v->source = t;
+    } else if (elements == 0) {
+        v->data = ""; /* all of none */
+        if (m->is_sample)
+            add_unread(model, in, dtype, sizes);
+    } else {
+        const opjit_tensor brought =
+            opjit_graph_input(model->graph, in->name, dtype, v->rank == 0 ? 1 : v->rank, sizes);
+        in->binding = 0; /* found when the graph is whole */
+        opjit_onnx_bring(m, in->name, brought, given);
+        v->tensor = opjit_onnx_from_stored(m, brought, v->type);
+    }
+    return OPJIT_OK;
+}
+
 opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx_port *p, const opjit_model_options *o,
                                   const onnx_sizes *sample)
 {
@@ -105,7 +136,7 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
     onnx_model_port *const in = &model->inputs[model->input_count];
     onnx_value v = { .type = p->type, .rank = p->rank };
     uint32_t sizes[ONNX_RANK] = { 1 };
-    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(p->type);
+    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_stored_dtype(p->type);
     if (dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
         return opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{input} {\"" ONNX_NAME "\"}: %s is not taken",
                                ONNX_SHOW(p->name),
@@ -137,24 +168,7 @@ opjit_status opjit_onnx_add_input(opjit_model *model, onnx_import *m, const onnx
     model->input_count++;
     if (in->name == NULL)
         return m->error->status;
-    if (given != NULL && given->value != NULL) {
-        const uint64_t bytes = opjit_onnx_elements_of(&v) * opjit_rt_dtype_size(dtype);
-        if (given->bytes != bytes)
-            return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT,
-                                   "{input} {\"" ONNX_NAME "\"}: a value of %llu bytes, must be %llu",
-                                   ONNX_SHOW(p->name), (unsigned long long)given->bytes, (unsigned long long)bytes);
-    }
-    if (given != NULL && given->value != NULL && (given->flags & OPJIT_MODEL_INPUT_OF_CALL) == 0) {
-        v.data = given->value;
-    } else if (opjit_onnx_elements_of(&v) == 0) {
-        v.data = ""; /* all of none */
-        if (m->is_sample)
-            add_unread(model, in, dtype, sizes);
-    } else {
-        v.tensor = opjit_graph_input(model->graph, in->name, dtype, v.rank == 0 ? 1 : v.rank, sizes);
-        in->binding = 0; /* found when the graph is whole */
-        opjit_onnx_bring(m, in->name, v.tensor, given);
-    }
+    TRY(find_value(model, m, in, given, sizes, &v));
     return opjit_onnx_define(m, p->name, &v);
 }
 

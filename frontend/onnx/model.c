@@ -36,7 +36,7 @@ static opjit_status add_output(opjit_model *model, onnx_import *m, const onnx_po
         return m->error->status;
     }
     if (!is_empty)
-        (void)opjit_graph_output(model->graph, out->name, tensor);
+        (void)opjit_graph_output(model->graph, out->name, opjit_onnx_to_stored(m, tensor, v->type));
     return opjit_graph_status(model->graph, m->error);
 }
 
@@ -321,7 +321,7 @@ static opjit_status get_port(const onnx_model_port *ports, uint32_t count, uint3
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model} {index}: {%u}, must be below %u", index,
                                count);
     opjit_model_port full = OPJIT_MODEL_PORT_INIT;
-    full.dtype = opjit_onnx_dtype(ports[index].type);
+    full.dtype = opjit_onnx_stored_dtype(ports[index].type);
     full.name = ports[index].name;
     full.rank = ports[index].rank;
     full.binding = ports[index].binding;

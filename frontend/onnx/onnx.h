@@ -21,7 +21,9 @@ typedef enum onnx_type {
     ONNX_SEQUENCE = 64, /* of a value, no tensor's: a list of values */
     ONNX_NO_VALUE = 65, /* likewise: an optional one that there is not */
 } onnx_type;
-/* opjit's type of the elements, bool being UINT8; UNKNOWN: there is none. */
+/* opjit's type of the elements in files, inputs and outputs, bool being UINT8; UNKNOWN: there is none. */
+DML_TENSOR_DATA_TYPE opjit_onnx_stored_dtype(int32_t type);
+/* The type that graphs compute them in: FLOAT32 for float16, which is rounded by casts and for outputs alone. */
 DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type);
 /* "float32"; "type 17" for what has no name here. */
 typedef struct onnx_type_text {

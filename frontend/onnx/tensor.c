@@ -2,6 +2,8 @@
 /* tensor.c - element types, and the elements of tensors in the file. */
 #include <stdio.h>
 
+#include <opjit/reflect.h>
+
 #include "frontend/onnx/onnx.h"
 
 static const struct {
@@ -32,9 +34,14 @@ static bool has_row(int32_t type)
     return type > 0 && type < (int32_t)(sizeof types / sizeof *types) && types[type].name != NULL;
 }
 
-DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type)
+DML_TENSOR_DATA_TYPE opjit_onnx_stored_dtype(int32_t type)
 {
     return has_row(type) ? types[type].dtype : DML_TENSOR_DATA_TYPE_UNKNOWN;
+}
+
+DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type)
+{
+    return type == ONNX_FLOAT16 ? DML_TENSOR_DATA_TYPE_FLOAT32 : opjit_onnx_stored_dtype(type);
 }
 
 onnx_type_text opjit_onnx_type_name(int32_t type)
@@ -57,7 +64,7 @@ static uint32_t bits_of(int32_t type)
 {
     return type == ONNX_BFLOAT16                ? 16
            : opjit_onnx_read_type(type) != type ? 4
-                                                : 8 * opjit_rt_dtype_size(opjit_onnx_dtype(type));
+                                                : 8 * opjit_rt_dtype_size(opjit_onnx_stored_dtype(type));
 }
 
 uint64_t opjit_onnx_tensor_bytes(const onnx_tensor *t)
@@ -72,6 +79,8 @@ void opjit_onnx_widen(const onnx_tensor *t, const void *packed, void *out)
         if (t->type == ONNX_BFLOAT16) {
             const uint32_t bits = (uint32_t)bytes[2 * i] << 16 | (uint32_t)bytes[2 * i + 1] << 24;
             memcpy((float *)out + i, &bits, sizeof bits);
+        } else if (t->type == ONNX_FLOAT16) {
+            ((float *)out)[i] = opjit_float16_to_float((uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
         } else {
             const uint8_t half = i % 2 == 0 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4;
             ((uint8_t *)out)[i] = t->type == ONNX_INT4 && half > 7 ? half | 0xf0 : half;

@@ -83,7 +83,7 @@ const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
     if (v->data != NULL || v->source == NULL)
         return v->data;
     const onnx_tensor *const t = v->source;
-    if (opjit_onnx_read_type(t->type) != t->type)
+    if (opjit_onnx_dtype(t->type) != opjit_onnx_stored_dtype(t->type) || opjit_onnx_read_type(t->type) != t->type)
         return widened(m, v);
     const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
     const bool is_stored = t->external || (t->raw.data != NULL && t->elements != 0);
@@ -215,10 +215,24 @@ static opjit_status graph_sizes(onnx_import *m, uint32_t rank, const uint64_t *d
     return OPJIT_OK;
 }
 
+static opjit_tensor cast(onnx_import *m, opjit_tensor tensor, DML_TENSOR_DATA_TYPE from, DML_TENSOR_DATA_TYPE to)
+{
+    return from == to ? tensor : opjit_graph_cast(m->graph, tensor, to);
+}
+
+opjit_tensor opjit_onnx_from_stored(onnx_import *m, opjit_tensor tensor, int32_t type)
+{
+    return cast(m, tensor, opjit_onnx_stored_dtype(type), opjit_onnx_dtype(type));
+}
+
+opjit_tensor opjit_onnx_to_stored(onnx_import *m, opjit_tensor tensor, int32_t type)
+{
+    return cast(m, tensor, opjit_onnx_dtype(type), opjit_onnx_stored_dtype(type));
+}
+
 opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
 {
     const opjit_tensor null = { 0, 0 };
-    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(v->type);
     uint32_t sizes[ONNX_RANK];
     if (m->error->status != OPJIT_OK)
         return null;
@@ -235,8 +249,12 @@ opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
     const void *const data = opjit_onnx_stored(m, v);
     if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
         return null;
-    v->tensor = opjit_graph_constant(m->graph, dtype, v->rank == 0 ? 1 : v->rank, sizes, data,
-                                     opjit_onnx_elements_of(v) * opjit_rt_dtype_size(dtype), OPJIT_GRAPH_BORROW);
+    const bool is_stored = v->data == NULL;
+    const DML_TENSOR_DATA_TYPE dtype = is_stored ? opjit_onnx_stored_dtype(v->type) : opjit_onnx_dtype(v->type);
+    const opjit_tensor t =
+        opjit_graph_constant(m->graph, dtype, v->rank == 0 ? 1 : v->rank, sizes, data,
+                             opjit_onnx_elements_of(v) * opjit_rt_dtype_size(dtype), OPJIT_GRAPH_BORROW);
+    v->tensor = is_stored ? opjit_onnx_from_stored(m, t, v->type) : t;
     return v->tensor;
 }
 
@@ -307,8 +325,7 @@ opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, 
 {
     if (to == ONNX_BOOL && from != ONNX_BOOL)
         return opjit_graph_logical_not(m->graph, opjit_graph_equals(m->graph, tensor, opjit_onnx_scalar(m, from, 0)));
-    return opjit_onnx_dtype(from) == opjit_onnx_dtype(to) ? tensor
-                                                          : opjit_graph_cast(m->graph, tensor, opjit_onnx_dtype(to));
+    return cast(m, tensor, opjit_onnx_dtype(from), opjit_onnx_dtype(to));
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */

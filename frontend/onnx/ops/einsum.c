@@ -272,7 +272,7 @@ opjit_status opjit_onnx_einsum(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, c->input_count == 0 ? 1 : c->input_count));
     TRY(read_equation(m, c, &e));
     const int32_t type = c->inputs[0]->type;
-    if (c->input_count > 1 && type != ONNX_FLOAT && type != ONNX_DOUBLE && type != ONNX_FLOAT16)
+    if (c->input_count > 1 && !onnx_is_float(type))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "products of %s are not taken",
                                  opjit_onnx_type_name(type).text);
     for (uint32_t i = 0; i < c->input_count; i++) {

@@ -392,10 +392,7 @@ static opjit_status pad_value(onnx_import *m, onnx_call *c, const onnx_value *x,
 {
     const float number = opjit_onnx_float(m, c, "value", 0);
     const double wide = number;
-    const uint16_t half = opjit_float16_from_double(number);
-    const void *data = x->type == ONNX_FLOAT16  ? (const void *)&half
-                       : x->type == ONNX_DOUBLE ? (const void *)&wide
-                                                : &number;
+    const void *data = x->type == ONNX_DOUBLE ? (const void *)&wide : &number;
     onnx_value *const value = onnx_input(c, 2);
     desc->PaddingValueDataType = opjit_onnx_dtype(x->type);
     if (value != NULL) {

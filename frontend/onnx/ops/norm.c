@@ -5,13 +5,13 @@
 #include "frontend/onnx/ops/ops.h"
 
 /* The factor and the offset of each channel: (x - mean) / sqrt(variance + epsilon) * scale + bias is x * factor +
- * offset.  NULL: they are not known, or not FLOAT32. */
+ * offset.  NULL: they are not known, or not computed in FLOAT32. */
 static float *known_factors(onnx_import *m, const onnx_call *c, uint64_t channels, float **out_offsets)
 {
     const float *of[4];
     for (uint32_t i = 0; i < 4; i++) {
         onnx_value *const v = c->inputs[1 + i];
-        of[i] = v->type == ONNX_FLOAT && opjit_onnx_elements_of(v) == channels ? opjit_onnx_data(m, v) : NULL;
+        of[i] = onnx_is_single(v->type) && opjit_onnx_elements_of(v) == channels ? opjit_onnx_data(m, v) : NULL;
         if (of[i] == NULL)
             return NULL;
     }
@@ -35,9 +35,12 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
         return false;
     onnx_call by = x->made->call;
     onnx_value *const old_bias = onnx_input(&by, 2);
-    const uint8_t *const filter = by.inputs[1]->type == ONNX_FLOAT ? opjit_onnx_stored(m, by.inputs[1]) : NULL;
+    onnx_value *const weights = by.inputs[1];
+    const uint8_t *const filter = weights->type == ONNX_FLOAT       ? opjit_onnx_stored(m, weights)
+                                  : onnx_is_single(weights->type) ? opjit_onnx_data(m, weights)
+                                                                  : NULL;
     const float *const bias = old_bias == NULL ? NULL : opjit_onnx_data(m, old_bias);
-    const uint64_t channels = by.inputs[1]->dims[0], count = opjit_onnx_elements_of(by.inputs[1]);
+    const uint64_t channels = weights->dims[0], count = opjit_onnx_elements_of(weights);
     if (filter == NULL || (old_bias != NULL && bias == NULL) || channels != x->dims[1])
         return false;
     float *const scaled = opjit_onnx_room(m, count * sizeof(float));
@@ -59,9 +62,9 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
     }
     for (uint64_t i = 0; i < channels; i++)
         moved[i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
-    values[0] = (onnx_value){ .type = ONNX_FLOAT, .rank = by.inputs[1]->rank, .data = scaled };
-    memcpy(values[0].dims, by.inputs[1]->dims, sizeof values[0].dims);
-    values[1] = (onnx_value){ .type = ONNX_FLOAT, .rank = 1, .dims = { channels }, .data = moved };
+    values[0] = (onnx_value){ .type = weights->type, .rank = weights->rank, .data = scaled };
+    memcpy(values[0].dims, weights->dims, sizeof values[0].dims);
+    values[1] = (onnx_value){ .type = weights->type, .rank = 1, .dims = { channels }, .data = moved };
     inputs[0] = by.inputs[0];
     inputs[1] = &values[0];
     inputs[2] = &values[1];
@@ -134,7 +137,7 @@ opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
         return train_normalization(m, c);
     opjit_graph *const g = m->graph;
     opjit_tensor factor, offset;
-    float *const factors = x->type == ONNX_FLOAT ? known_factors(m, c, x->dims[1], &offsets) : NULL;
+    float *const factors = onnx_is_single(x->type) ? known_factors(m, c, x->dims[1], &offsets) : NULL;
     if (factors != NULL && scale_convolution(m, c, factors, offsets, &status))
         return status;
     if (factors != NULL) {
@@ -316,16 +319,12 @@ opjit_status opjit_onnx_rms_normalization(onnx_import *m, onnx_call *c)
         t = opjit_graph_add(g, t, onnx_tensor_of(m, c, 3));
     for (uint32_t d = axis; d < x->rank; d++)
         axes[count++] = d;
-    const bool half = x->type == ONNX_FLOAT16;
-    const opjit_tensor wide = half ? opjit_onnx_cast(m, t, ONNX_FLOAT16, ONNX_FLOAT) : t;
-    const int32_t type = half ? ONNX_FLOAT : x->type;
     const opjit_tensor mean =
-        opjit_graph_reduce(g, opjit_graph_multiply(g, wide, wide), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+        opjit_graph_reduce(g, opjit_graph_multiply(g, t, t), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
     const float epsilon = opjit_onnx_float(m, c, "epsilon", 1e-5f);
     opjit_tensor y = opjit_graph_divide(
-        g, wide, opjit_graph_sqrt(g, opjit_graph_add(g, mean, opjit_onnx_scalar(m, type, epsilon))));
-    y = opjit_graph_multiply(g, half ? opjit_onnx_cast(m, y, ONNX_FLOAT, ONNX_FLOAT16) : y,
-                             onnx_tensor_of(m, c, skip ? 2 : 1));
+        g, t, opjit_graph_sqrt(g, opjit_graph_add(g, mean, opjit_onnx_scalar(m, x->type, epsilon))));
+    y = opjit_graph_multiply(g, y, onnx_tensor_of(m, c, skip ? 2 : 1));
     if (skip && onnx_wants(c, 3))
         TRY(opjit_onnx_give(m, c, 3, t, x->type, x->rank));
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);

@@ -159,7 +159,7 @@ opjit_status opjit_onnx_gelu(onnx_import *m, onnx_call *c)
 static opjit_tensor sigmoid(onnx_import *m, opjit_tensor x, int32_t type)
 {
     const float most = 87.33654f; /* -ln FLT_MIN */
-    return opjit_graph_sigmoid(m->graph, type == ONNX_FLOAT ? opjit_graph_clip(m->graph, x, -most, most) : x);
+    return opjit_graph_sigmoid(m->graph, onnx_is_single(type) ? opjit_graph_clip(m->graph, x, -most, most) : x);
 }
 
 opjit_status opjit_onnx_sigmoid(onnx_import *m, onnx_call *c)
@@ -178,7 +178,7 @@ opjit_status opjit_onnx_swish(onnx_import *m, onnx_call *c)
     const DML_ACTIVATION_SWISH_OPERATOR_DESC desc = { NULL, NULL, alpha };
     TRY(opjit_onnx_need(m, c, 1));
     const int32_t type = c->inputs[0]->type;
-    if (type != ONNX_FLOAT || opjit_onnx_elements_of(c->inputs[0]) == 0)
+    if (!onnx_is_single(type) || opjit_onnx_elements_of(c->inputs[0]) == 0)
         return give_unary(m, c, DML_OPERATOR_ACTIVATION_SWISH, &desc);
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
     const opjit_tensor scaled = alpha == 1 ? x : opjit_graph_multiply(m->graph, x, opjit_onnx_scalar(m, type, alpha));
@@ -335,7 +335,7 @@ opjit_status opjit_onnx_where(onnx_import *m, onnx_call *c)
 bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2])
 {
     const int32_t type = c->inputs[0]->type;
-    bool numbers = type == ONNX_FLOAT || type == ONNX_FLOAT16; /* which a float holds */
+    bool numbers = onnx_is_single(type); /* which a float holds */
     bounds[0] = -INFINITY;
     bounds[1] = INFINITY;
     for (uint32_t i = 0; i < 2; i++) {
@@ -395,7 +395,11 @@ opjit_status opjit_onnx_cast_to(onnx_import *m, onnx_call *c)
         return opjit_onnx_give_value(m, c, 0, x);
     if (opjit_onnx_elements_of(x) == 0)
         return opjit_onnx_give_nothing(m, c, 0, to, x->rank, x->dims);
-    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, to), to, x->rank);
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    const opjit_tensor y =
+        to == ONNX_FLOAT16 ? opjit_onnx_from_stored(m, opjit_graph_cast(m->graph, t, opjit_onnx_stored_dtype(to)), to)
+                           : opjit_onnx_cast(m, t, x->type, to);
+    return opjit_onnx_give(m, c, 0, y, to, x->rank);
 }
 
 opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numbers)

@@ -210,10 +210,11 @@ opjit_status opjit_onnx_quantize(onnx_import *m, onnx_call *c)
     const DML_ELEMENT_WISE_ROUND_OPERATOR_DESC round = { NULL, NULL, DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN };
     const int32_t given = c->inputs[1]->type; /* from opset 23 on the quotient's type, unless the node says another */
     const int64_t precision = m->opset < 23 ? ONNX_FLOAT : opjit_onnx_int(m, c, "precision", 0);
-    const int32_t of = (precision == 0 ? given : precision) == ONNX_FLOAT16 ? ONNX_FLOAT16 : ONNX_FLOAT;
-    const opjit_tensor wide = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, of);
-    const opjit_tensor scale = opjit_onnx_cast(m, parameter(m, c, 1, x), given, of);
-    const opjit_tensor quotient = opjit_onnx_cast(m, opjit_graph_divide(g, wide, scale), of, ONNX_FLOAT);
+    const opjit_tensor wide = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, ONNX_FLOAT);
+    const opjit_tensor scale = opjit_onnx_cast(m, parameter(m, c, 1, x), given, ONNX_FLOAT);
+    const int32_t of = precision == 0 ? given : (int32_t)precision;
+    const opjit_tensor quotient =
+        opjit_onnx_from_stored(m, opjit_onnx_to_stored(m, opjit_graph_divide(g, wide, scale), of), of);
     opjit_tensor y = opjit_graph_op(g, DML_OPERATOR_ELEMENT_WISE_ROUND, &round, &quotient, 1);
     if (zero != NULL)
         y = opjit_graph_add(g, y, opjit_onnx_cast(m, parameter(m, c, 2, x), type, ONNX_FLOAT));

@@ -159,7 +159,7 @@ opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
         return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, %lld samples, %lld by %lld results",
                                  x->rank, (long long)samples, (long long)sizes[0], (long long)sizes[1]);
     if (opjit_onnx_text_is(m, c, "mode", "max", "avg")) {
-        const regions_of r = { .type = x->type == ONNX_FLOAT16 ? ONNX_FLOAT : x->type,
+        const regions_of r = { .type = x->type,
                                .count = regions->dims[0],
                                .grid = (uint32_t)samples,
                                .scale = scale,

@@ -7,10 +7,10 @@
 #define MOST_ENTRIES (UINT64_C(1) << 24) /* of a table */
 #define TWO_PI 6.283185307179586476925286766559
 
-/* Memory for a table of FLOAT32 or DOUBLE; NULL: it was refused, or there was none. */
+/* Memory for a table of the type's numbers; NULL: it was refused, or there was none. */
 static void *table(onnx_import *m, const onnx_call *c, int32_t type, uint64_t rows, uint64_t columns)
 {
-    if (type != ONNX_FLOAT && type != ONNX_DOUBLE) {
+    if (!onnx_is_float(type)) {
         opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "elements of %s are not taken", opjit_onnx_type_name(type).text);
         return NULL;
     }
@@ -153,8 +153,7 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     const uint64_t from = x->dims[axis] < (uint64_t)length ? x->dims[axis] : (uint64_t)length;
     const uint64_t to = onesided ? (uint64_t)length / 2 + 1 : (uint64_t)length;
     opjit_graph *const g = m->graph;
-    const int32_t type = x->type == ONNX_FLOAT16 ? ONNX_FLOAT : x->type; /* of the products */
-    opjit_tensor t = opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), x->type, type);
+    opjit_tensor t = onnx_tensor_of(m, c, 0);
     if (from != x->dims[axis]) {
         uint32_t begin[ONNX_RANK] = { 0 }, sizes[ONNX_RANK];
         for (uint32_t d = 0; d <= last; d++)
@@ -171,11 +170,11 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     for (uint32_t d = 0; d <= last; d++)
         back[order[d]] = d;
     t = opjit_onnx_reshape(m, opjit_graph_transpose(g, t, order), 2, (uint64_t[]){ rows, from * parts });
-    t = opjit_graph_matrix_multiply(g, t, matrix(m, c, type, from, parts, to, (uint64_t)length, inverse), 0, 0);
+    t = opjit_graph_matrix_multiply(g, t, matrix(m, c, x->type, from, parts, to, (uint64_t)length, inverse), 0, 0);
     dims[last - 1] = to;
     dims[last] = 2;
     t = opjit_graph_transpose(g, opjit_onnx_reshape(m, t, x->rank, dims), back);
-    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, t, type, x->type), x->type, x->rank);
+    return opjit_onnx_give(m, c, 0, t, x->type, x->rank);
 }
 
 /* Signal {batch, samples, 1}, step, window, length of a frame: {batch, frames, frequencies, 2}. */
@@ -210,14 +209,12 @@ opjit_status opjit_onnx_stft(onnx_import *m, onnx_call *c)
     if (places == NULL)
         return m->error->status;
     opjit_graph *const g = m->graph;
-    const int32_t type = x->type == ONNX_FLOAT16 ? ONNX_FLOAT : x->type; /* of the products */
     opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, x->dims);
     t = opjit_graph_gather(g, t, opjit_onnx_tensor(m, &at), 1, 1);
     t = opjit_onnx_reshape(m, t, 2, (uint64_t[]){ x->dims[0] * frames, (uint64_t)length });
     if (window != NULL)
         t = opjit_graph_multiply(g, t, opjit_onnx_vector(m, c, 2, 2, 1));
-    const opjit_tensor factor = matrix(m, c, type, (uint64_t)length, 1, to, (uint64_t)length, false);
-    t = opjit_graph_matrix_multiply(g, opjit_onnx_cast(m, t, x->type, type), factor, 0, 0);
-    return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, t, type, x->type), x->type, 4,
-                              (uint64_t[]){ x->dims[0], frames, to, 2 });
+    const opjit_tensor factor = matrix(m, c, x->type, (uint64_t)length, 1, to, (uint64_t)length, false);
+    t = opjit_graph_matrix_multiply(g, t, factor, 0, 0);
+    return opjit_onnx_give_as(m, c, 0, t, x->type, 4, (uint64_t[]){ x->dims[0], frames, to, 2 });
 }
