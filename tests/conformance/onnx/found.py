@@ -86,6 +86,7 @@ def found(case, node, random):
              {"x": random.integers(0, 256, (2, channels, 64, 70)).astype("u1"), "xz": np.array(9, "u1")},
              {"w": random.integers(low, high, (24, channels, taps, taps)).astype(kind), "wz": np.array(3, kind)}, off=0)
     older(case, node, floats)
+    chosen(case, node, random)
 
 
 def seen(case, node, random, floats):
@@ -149,3 +150,32 @@ def older(case, node, floats):
           node("ScatterElements", ["x", "i", "u"], axis=-1, reduction="min")],
          {"x": floats(2, 16, 5, 10), "i": np.abs(floats(1, 14, 1, 2) * 3).astype("i8")},
          {"w": floats(6, 8, 3, 4), "u": floats(1, 14, 1, 2)}, ("y", "z"))
+    # Squares of numbers that float16 has, but not the squares; ONNX Runtime computes them in float32.
+    big, half = floats(4, 96, dtype="f2") * np.float16(200), np.float16
+    case("Normalisation of float16",
+         [node("ReduceMean", ["x"], ["m"], axes=[-1]), node("Sub", ["x", "m"], ["d"]), node("Pow", ["d", "two"], ["q"]),
+          node("ReduceMean", ["q"], ["v"], axes=[-1]), node("Add", ["v", "e"], ["ve"]), node("Sqrt", ["ve"], ["s"]),
+          node("Div", ["d", "s"], ["n"]), node("MatMul", ["n", "w"], ["p"]), node("Sigmoid", ["p"], ["g"]),
+          node("Mul", ["p", "g"])],
+         {"x": big}, {"two": half(2), "e": half(1e-5), "w": floats(96, 40, dtype="f2")}, opset=13)
+
+
+def chosen(case, node, random):
+    """As many results as values say, and n-grams."""
+    for dtype in ("i1", "i8", "f4", "f8"):
+        x = random.integers(-3, 3, (4, 3, 2)).astype(dtype)
+        for axis in (None, 0, 1, -1):
+            for ordered in (0, 1):
+                case(f"Unique {dtype} {axis} {ordered}",
+                     [node("Unique", ["x"], ["y", "first", "of", "counts"], sorted=ordered,
+                           **({} if axis is None else {"axis": axis}))],
+                     {"x": x.repeat(2, 0)}, outputs=("y", "first", "of", "counts"), off=0)
+    pool, counts = [1, 2, 3, 4, 5, 1, 2, 2, 3, 3, 1, 5, 5, 1, 2, 3, 5, 5, 5], [0, 5, 13]
+    places, weights = [9, 0, 1, 2, 4, 3, 5, 6, 8, 7, 11], [float(i + 1) / 4 for i in range(11)]
+    for mode in ("TF", "IDF", "TFIDF"):
+        for least, most, skipped in ((1, 1, 0), (1, 2, 0), (2, 2, 3), (1, 3, 1), (3, 3, 9)):
+            for dtype, sizes in (("i4", (2, 20)), ("i8", (11,)), ("i8", (3, 1))):
+                case(f"TfIdfVectorizer {mode} {least} {most} {skipped} {sizes}",
+                     [node("TfIdfVectorizer", ["x"], mode=mode, min_gram_length=least, max_gram_length=most,
+                           max_skip_count=skipped, ngram_counts=counts, ngram_indexes=places, pool_int64s=pool,
+                           weights=weights)], {"x": random.integers(1, 6, sizes).astype(dtype)}, off=0)
