@@ -257,7 +257,7 @@ typedef struct cg_func {
     LLVMValueRef first[8];              /* thread times 2, 4, 8, ...: by logarithm */
     struct cg_tiles *tiles;             /* of the module: that it calls (softops/kept.h) */
     bool fence;                         /* a non-temporal store was emitted */
-    bool peak;                          /* level */
+    bool peak, direct;                  /* level; code is written without LLVM's backend, unless it is refused */
     bool failed;                        /* out of memory */
     bool accumulates;                   /* allocas that a pass should turn into registers */
     bool vectors;                       /* vectors of more than one lane were emitted */

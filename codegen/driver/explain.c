@@ -19,7 +19,8 @@ static opjit_status explain_stage(const codegen_request *request, uint32_t level
                   .cpu = cpu,
                   .arena = &arena,
                   .error = error,
-                  .peak = cpu->grid || level == OPJIT_LEVEL_PEAK };
+                  .peak = cpu->grid || level == OPJIT_LEVEL_PEAK,
+                  .direct = level == OPJIT_LEVEL_QUICK && !request->llvm_only && opjit_cg_writes(request->target) };
     const opjit_status status = opjit_cg_prepare(&f);
     if (status == OPJIT_OK)
         opjit_cg_plan_text(&f, request->node_numbers, index, out);

@@ -45,6 +45,13 @@ static double now_ms(void)
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
+/* Whether code is written without LLVM's backend, if all in it is known. */
+static bool is_direct(const job *j)
+{
+    return j->request->emit == CODEGEN_CODE && j->level == OPJIT_LEVEL_QUICK && !j->request->llvm_only &&
+           opjit_cg_direct_knows(j->target);
+}
+
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
 {
     cg_func f = opjit_cg_llvm_function(&j->llvm, cpu, j->target);
@@ -55,6 +62,7 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     f.buffer_count = j->buffer_count;
     f.tiles = &j->tiles;
     f.peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK; /* what quick does is for fast selection, which others lack */
+    f.direct = is_direct(j);
     return f;
 }
 
@@ -208,12 +216,11 @@ static opjit_status emit_llvm(job *j, codegen_result *out)
     return status;
 }
 
-/* Code at level quick, without LLVM's backend: true if *out has the object. */
+/* true if *object has the code. */
 static bool emit_directly(job *j, rt_bytes *object, cg_refusal *refusal)
 {
     *refusal = (cg_refusal){ .why = "" };
-    return j->request->emit == CODEGEN_CODE && j->level == OPJIT_LEVEL_QUICK && !j->request->llvm_only &&
-           opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, refusal);
+    return is_direct(j) && opjit_cg_direct(j->llvm.module, j->target, j->request->allocator, object, refusal);
 }
 
 bool opjit_cg_writes(const rt_target *target)

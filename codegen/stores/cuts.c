@@ -30,15 +30,16 @@ static cg_cut *add(cutter *c, cg_cut_kind kind, uint32_t lanes, uint32_t copies)
     return cut;
 }
 
-/* At quick, registers that go round a loop go to the stack twice. */
+/* At quick LLVM would store registers that go round a loop twice; a function that is called keeps none. */
 static cg_acc_place place_of_accumulators(const cutter *c, const cg_cut *cut)
 {
     const cg_facts *is = &c->plan->is;
+    const bool around = c->f->peak || (c->f->direct && !is->nested && is->calls == 0);
     const bool whole = cut->first && is->step == 1;
     const uint64_t size = (uint64_t)cut->lanes * cut->copies;
     if ((cut->lanes == 1 ? cut->copies == 1 : !whole) || !opjit_cg_can_hold(c->f, is->body, is->lo, cut->lanes, size))
         return CG_ACC_MEMORY;
-    return c->f->peak && cut->lanes > 1 && cut->kind == CG_CUT_ROUNDS ? CG_ACC_LOOP : CG_ACC_ROUND;
+    return around && cut->lanes > 1 && cut->kind == CG_CUT_ROUNDS ? CG_ACC_LOOP : CG_ACC_ROUND;
 }
 
 /* What remains after rounds of `size` iterations. */

@@ -40,8 +40,9 @@ static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r
         opjit_cg_hold_load(f, is->body, cut->lanes);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
-    LLVMValueRef iv = r->early && !blocks ? opjit_cg_count_begin_early(f, &c, r->pos, guard)
-                                          : opjit_cg_count_begin(f, &c, blocks, r->pos, around ? NULL : guard);
+    LLVMValueRef iv = r->early && !blocks && !around
+                          ? opjit_cg_count_begin_early(f, &c, r->pos, guard)
+                          : opjit_cg_count_begin(f, &c, blocks, r->pos, around ? NULL : guard);
     cg_loop *loop = &f->loops[f->loop_count - 1];
     loop->slot = c.slot;
     loop->home = c.body;
