@@ -42,6 +42,12 @@ static void put_tensor(const cg_single *s, uint32_t tensor, bool places, rt_byte
         put_place(t, out);
 }
 
+static void put_interval(const ir_param *p, rt_bytes *out)
+{
+    opjit_rt_bytes_u64(out, (uint64_t)p->lo);
+    opjit_rt_bytes_u64(out, (uint64_t)p->hi);
+}
+
 /* Writes everything that the stage's code depends on, apart from what all stages have in common. */
 static void put_stage(const cg_single *s, bool places, rt_bytes *out)
 {
@@ -49,6 +55,8 @@ static void put_stage(const cg_single *s, bool places, rt_bytes *out)
     for (uint32_t i = 1; i < ir->node_count; i++) {
         opjit_rt_bytes_append(out, &ir->nodes[i], offsetof(ir_node, body) + sizeof(ir->nodes[i].body));
         opjit_rt_bytes_append(out, &ir->nodes[i].imm, sizeof(ir->nodes[i].imm));
+        if (ir->nodes[i].op == IR_PARAM) /* a dimension's interval is its variant's */
+            put_interval(&ir->params[ir->nodes[i].ref], out);
     }
     opjit_rt_bytes_append(out, ir->operands, ir->operand_count * sizeof(ir->operands[0]));
     for (uint32_t t = 1; t < ir->tensor_count; t++)

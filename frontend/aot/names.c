@@ -48,6 +48,7 @@ static bool is_free(const fe_shipped *k, const name_set *used, const char *name)
     const size_t length = strlen(k->name);
 
     if (opjit_fe_artifact_is_taken(name) || is_type(name) || strcmp(name, "workspace") == 0 ||
+        (shipped_weights(k) != 0 && strcmp(name, "weights") == 0) ||
         (strncmp(name, k->name, length) == 0 && name[length] == '_')) /* a macro of the header */
         return false;
     return opjit_rt_name_set_find(used, name, strlen(name)) == NAME_SET_NONE;

@@ -32,6 +32,14 @@ grep -q '"weights_bytes": 5824,' "$made/digits.json" || fail 'the JSON has their
 [ "$(wc -c <"$made/digits.o")" -lt $((whole - 5000)) ] || fail 'the object has none'
 classifies 'beside it' "$made/digits.weights"
 
+# An input of that name: the header declared two arguments "weights".
+sed 's/"Scores"/"weights"/g' "$tests/examples/models/masked_scores.json" >"$work/named.json"
+run compile "$work/named.json" --quiet -o "$made" --weights "$made/masked.weights"
+expect_status 'an input "weights"' 0
+count=$((count + 1))
+grep -qxF 'void masked(const float *in0, float *Masked, const void *weights);' "$made/masked.h" ||
+    fail "an input \"weights\": $(grep '^void masked(' "$made/masked.h")"
+
 run compile "$example/digits.onnx" --dim batch=1 --emit lib -o "$made" --weights "$work/w"
 expect_error 'in no library' 1 "$made/libkernels.a: lib: kernels whose weights are apart are in no library, which would have to bind them"
 run compile "$tests/examples/models/eye.json" --dispatchable eye -o "$made" --weights "$work/w"
