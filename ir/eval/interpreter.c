@@ -196,6 +196,18 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
     }
 }
 
+/* A function of mathematics takes a hundred operations, and arguments are often few: the elements that instances are
+ * compared with are a dozen small numbers. */
+static uint64_t eval_math(machine *m, ir_op op, ir_type type, const uint64_t *args)
+{
+    known_value *k = &m->known[args[0] * UINT64_C(0x9e3779b97f4a7c15) >> 57 & (KNOWN - 1)];
+    if (k->op != op || k->type != type || k->args[0] != args[0] || k->args[1] != args[1]) {
+        *k = (known_value){ .op = op, .type = type, .args = { args[0], args[1] } };
+        opjit_ir_scalar(op, type, type, args, &k->out);
+    }
+    return k->out;
+}
+
 uint64_t opjit_ir_m_eval(machine *m, ir_ref expr)
 {
     const ir_func *f = m->f;
@@ -226,7 +238,9 @@ uint64_t opjit_ir_m_eval(machine *m, ir_ref expr)
         args[i] = eval(m, operands[i]);
     const ir_op op = (ir_op)node->op;
     const ir_type type = (ir_type)node->type, from = (ir_type)ir_at(f, operands[0])->type;
-    if ((opjit_ir_op_infos[op].flags & IR_FLAG_M) || !opjit_ir_arithmetic(op, type, from, args, &out))
+    if (opjit_ir_op_infos[op].flags & IR_FLAG_M)
+        return eval_math(m, op, from, args);
+    if (!opjit_ir_arithmetic(op, type, from, args, &out))
         opjit_ir_scalar(op, type, from, args, &out);
     return out;
 }

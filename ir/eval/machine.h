@@ -6,7 +6,7 @@
 #include "ir/eval/accumulator.h"
 #include "ir/eval/race.h"
 
-enum { RECENT = 32 }; /* tensors */
+enum { RECENT = 32 /* tensors */, KNOWN = 128 /* values of functions */ };
 
 typedef struct memory {
     uint8_t *base;
@@ -14,11 +14,18 @@ typedef struct memory {
     uint32_t tensor, size;    /* of an element */
 } memory;
 
+/* A function of mathematics at a place. */
+typedef struct known_value {
+    uint32_t op, type; /* op 0: none */
+    uint64_t args[2], out;
+} known_value;
+
 typedef struct machine {
     const ir_func *f;
     const ir_run *run;
     ir_section section;    /* the stage, or the whole function */
     memory recent[RECENT]; /* a cache: where tensors lie, by their number modulo RECENT */
+    known_value known[KNOWN]; /* a cache, by a hash of the first argument */
     uint8_t **owned;       /* value form: a def's elements, by tensor */
     uint64_t *values;      /* by node of the section: the value of a VAR or LET; the place of an ACC in accumulators */
     accumulator *accumulators;

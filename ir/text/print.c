@@ -45,6 +45,16 @@ static void print_layout(printer *p, const ir_tensor *t)
         opjit_rt_bytes_printf(p->out, " align %u", t->align);
 }
 
+/* Element data is most of a text: two digits at a time, without a format. */
+static void print_data(printer *p, const uint8_t *data, uint64_t bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    opjit_rt_bytes_printf(p->out, " = \"");
+    for (uint64_t i = 0; i < bytes; i++)
+        opjit_rt_bytes_append(p->out, (const char[]){ digits[data[i] >> 4], digits[data[i] & 15] }, 2);
+    opjit_rt_bytes_u8(p->out, '"');
+}
+
 /* --- declarations ------------------------------------------------------------------------------------------------- */
 
 static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
@@ -67,12 +77,8 @@ static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
         return;
     if (t->slot != (*slot)++)
         opjit_rt_bytes_printf(p->out, " slot %u", t->slot);
-    if (t->role != IR_CONSTANT || !t->data)
-        return;
-    opjit_rt_bytes_printf(p->out, " = \"");
-    for (uint64_t i = 0; i < t->bytes; i++)
-        opjit_rt_bytes_printf(p->out, "%02x", ((const uint8_t *)t->data)[i]);
-    opjit_rt_bytes_u8(p->out, '"');
+    if (t->role == IR_CONSTANT && t->data)
+        print_data(p, t->data, t->bytes);
 }
 
 static void print_param(printer *p, uint32_t param)
