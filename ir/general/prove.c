@@ -218,10 +218,27 @@ static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *e
                                    opjit_ir_size_text(t->x->dims, t->x->typical, t->x->dim_count).text));
 }
 
+/* Whether a function of the samples' shape has the numbers that are the same in all of them: a last block of 3 columns,
+ * say, which others don't have. */
+static bool has_constants(const ir_samples *samples, const ir_func *loops)
+{
+    const ir_func *const first = samples->functions[0];
+
+    for (ir_ref r = 1; r < first->node_count; r++) {
+        const ir_node *const own = ir_at(first, r);
+        bool same = own->op != IR_STAGE && own->imm != ir_at(loops, r)->imm; /* a stage's is a grain */
+        for (uint32_t i = 1; i < samples->count && same; i++)
+            same = own->imm == ir_at(samples->functions[i], r)->imm;
+        if (same)
+            return false;
+    }
+    return true;
+}
+
 /* Whether the loops for these values are the samples', or are what the generalization is for them. */
 static opjit_status has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out, opjit_error *error)
 {
-    *out = opjit_ir_shape(loops) == opjit_ir_shape(t->samples->functions[0]);
+    *out = opjit_ir_shape(loops) == opjit_ir_shape(t->samples->functions[0]) && has_constants(t->samples, loops);
     return *out ? OPJIT_OK : opjit_ir_general_is(t->general, values, loops, out, error);
 }
 
