@@ -65,10 +65,17 @@ reads 'one element' "\223NUMPY\001\000\066\000{'descr':'<i2','fortran_order':Fal
 reads 'bool' "\223NUMPY\001\000\070\000{'descr':'|b1','fortran_order':False,'shape':(2,)}     \n\001\000" '1, 0'
 reads 'long integers' "\223NUMPY\001\000\071\000{'descr':'<i2','fortran_order':False,'shape':(2L,)}     \n\001\000\002\000" '1, 2'
 reads 'column-major vector' "\223NUMPY\001\000\071\000{'descr':'<i2','fortran_order':True,'shape':(1,2,)}     \n\001\000\002\000" '1, 2'
-refused 'column-major' "\223NUMPY\001\000\070\000{'descr':'|i1','fortran_order':True,'shape':(2,2)}     \n1234" \
-    'the .npy array is column-major (fortran_order): save it row-major'
-refused 'big endian' "\223NUMPY\001\000\070\000{'descr':'>i2','fortran_order':False,'shape':(2,)}     \n\001\000\002\000" \
-    'the .npy elements are big endian (>i2), only little endian is supported'
+reads 'column-major' "\223NUMPY\001\000\070\000{'descr':'|i1','fortran_order':True,'shape':(2,3)}     \n\001\004\002\005\003\006" \
+    '1, 2, 3, 4, 5, 6'
+reads 'column-major, three dimensions' \
+    "\223NUMPY\001\000\072\000{'descr':'|i1','fortran_order':True,'shape':(2,1,3)}     \n\001\004\002\005\003\006" '1, 2, 3, 4, 5, 6'
+reads 'big endian' "\223NUMPY\001\000\070\000{'descr':'>i2','fortran_order':False,'shape':(2,)}     \n\001\000\002\003" '256, 515'
+reads 'big endian, float64' "\223NUMPY\001\000\070\000{'descr':'>f8','fortran_order':False,'shape':(1,)}     \n\077\360\000\000\000\000\000\000" '1'
+reads 'big endian, column-major' \
+    "\223NUMPY\001\000\071\000{'descr':'>u4','fortran_order':True,'shape':(2,2)}      \n\000\000\000\001\000\000\000\003\000\000\000\002\000\000\000\004" \
+    '1, 2, 3, 4'
+refused 'unknown byte order' "\223NUMPY\001\000\070\000{'descr':'!i2','fortran_order':False,'shape':(2,)}     \n\001\000\002\003" \
+    'the .npy element type !i2 is not supported'
 refused 'complex' "\223NUMPY\001\000\070\000{'descr':'<c8','fortran_order':False,'shape':(1,)}     \n12345678" \
     'the .npy element type <c8 is not supported'
 refused 'structured' "\223NUMPY\001\000\005\000{'descr':[('a','<i2')],'fortran_order':False}" 'damaged .npy header: a string has no end or is too long'

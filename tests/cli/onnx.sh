@@ -28,6 +28,12 @@ cmp out interpreted || fail "the interpreter gives the same"
 { printf '\223NUMPY\001\000\146\000'; head -c 111 ones.npy | tail -c 101; echo; tail -c 32 ones.npy; } >near.npy
 "$OPJIT" run "$models/gemm.onnx" --input x=near.npy >copied
 cmp out copied || fail "elements that lie at no multiple of 64 are the same"
+for n in 1 2 3 4 5 6 7 8; do printf "\\000\\000\\200\\0$((70 + n % 7))"; done | npy counted.npy '<f4' '2, 4'
+for n in 1 5 2 6 3 7 4 8; do printf "\\0$((70 + n % 7))\\200\\000\\000"; done | npy turned.npy '>f4' '2, 4'
+sed -i "s/'fortran_order': False, 'shape': (2, 4), } /'fortran_order': True, 'shape': (2, 4), }  /" turned.npy
+"$OPJIT" run "$models/gemm.onnx" --input x=counted.npy >out
+"$OPJIT" run "$models/gemm.onnx" --input x=turned.npy >turned
+cmp out turned || fail "column-major and big endian elements are the same"
 "$OPJIT" run "$models/gemm.onnx" --input x=ones.npy --output-dir made
 [ -s made/v.npy ] && [ -s made/i.npy ] || fail "a file per output"
 

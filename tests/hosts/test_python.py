@@ -72,7 +72,10 @@ class Graphs(unittest.TestCase):
         self.same(run(lambda x: x + np.asfortranarray(a), a), a + a)
         large = numbers(64, 64)  # more than is part of the code
         self.same(run(lambda x: x + large, large), large + large)
-        for wrong in (a.astype(">f4"), a.astype("F"), np.array(["a"])):
+        for dtype in ">f4 >f2 >f8 >i8 >u2".split():  # as np.load() gives them
+            self.same(run(lambda x: x + np.asfortranarray(a.astype(dtype)), a.astype(dtype[1:])),
+                      (a + a).astype(dtype[1:]))
+        for wrong in (a.astype(">c8"), a.astype("F"), np.array(["a"])):
             with self.assertRaisesRegex(TypeError, "constant: elements of format"):
                 opjit.Graph().constant(wrong)
 

@@ -139,8 +139,18 @@ static opjit_status read_file(cli_onnx *m, const char *text)
         status = opjit_rt_error_set(&m->error, OPJIT_LIMIT, "more than 8 dimensions");
     if (status != OPJIT_OK) {
         opjit_rt_error_prefix(&m->error, "--input %.60s: %.200s", f->name, path);
+        return status;
     }
-    return status;
+    f->elements = f->bytes.data + f->array.data_offset;
+    f->size = f->bytes.size - f->array.data_offset;
+    if (!opjit_cli_npy_is_plain(&f->array)) {
+        uint8_t *const copy = opjit_rt_arena_reserve(&m->arena, (size_t)f->size);
+        if (copy == NULL)
+            return opjit_rt_no_memory(&m->error);
+        opjit_cli_npy_copy(&f->array, f->bytes.data, copy);
+        f->elements = copy;
+    }
+    return OPJIT_OK;
 }
 
 /* The elements that a model is told of its inputs' files, as far as they are few: integers of at most one dimension,
@@ -160,11 +170,11 @@ static opjit_status describe(cli_onnx *m, const cli_onnx_file *f, told elements,
     *out = (opjit_model_input){ f->name, f->array.shape, NULL, 0, f->array.rank, f->array.dtype, 0, 0 };
     if (elements == TOLD_CALL && !(is_few && least_told(&f->array) == TOLD_NUMBERS)) {
         out->flags = OPJIT_MODEL_INPUT_OF_CALL;
-        out->value = f->bytes.data + f->array.data_offset;
-        out->bytes = f->bytes.size - f->array.data_offset;
+        out->value = f->elements;
+        out->bytes = f->size;
     } else if (elements >= least_told(&f->array) && is_few) {
-        out->bytes = f->bytes.size - f->array.data_offset;
-        out->value = opjit_rt_arena_copy(&m->arena, f->bytes.data + f->array.data_offset, out->bytes, 1);
+        out->bytes = f->size;
+        out->value = opjit_rt_arena_copy(&m->arena, f->elements, f->size, 1);
         if (out->value == NULL)
             return opjit_rt_no_memory(&m->error);
     }
@@ -370,13 +380,13 @@ static opjit_status bind_input(cli_onnx *m, const opjit_model_port *port, bool f
         const cli_onnx_file *const f = &m->files[i];
         if (strcmp(f->name, port->name) != 0)
             continue;
-        const uint8_t *const elements = f->bytes.data + f->array.data_offset;
-        if (f->array.elements != 0 && f->array.data_offset % ALIGNMENT == 0) { /* as NumPy writes them */
-            m->bindings[port->binding] = (opjit_binding){ (void *)(uintptr_t)elements, binding_bytes(port) };
+        if (f->array.elements != 0 && f->array.data_offset % ALIGNMENT == 0 &&
+            opjit_cli_npy_is_plain(&f->array)) { /* as NumPy writes them */
+            m->bindings[port->binding] = (opjit_binding){ (void *)(uintptr_t)f->elements, binding_bytes(port) };
             return OPJIT_OK;
         }
         TRY(allocate(m, port));
-        memcpy(m->allocated[port->binding], elements, (size_t)opjit_cli_onnx_bytes(port));
+        memcpy(m->allocated[port->binding], f->elements, (size_t)opjit_cli_onnx_bytes(port));
         return OPJIT_OK;
     }
     if (!fill)

@@ -16,6 +16,8 @@ typedef struct cli_onnx_file {
     const char *name; /* of the input */
     cli_mapped bytes; /* of the file */
     npy_array array;
+    const uint8_t *elements; /* in the file, or a copy where it has them in another order */
+    uint64_t size;           /* of them, in bytes */
 } cli_onnx_file;
 
 typedef struct cli_onnx {
@@ -47,7 +49,7 @@ opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, o
                                  cli_onnx *out);
 /* Compiles it. */
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
-/* Compiles it, and makes memory for all bindings; a file's elements are read where they lie.
+/* Compiles it, and makes memory for all bindings; a file's elements are read where they lie, if they can be.
  * Inputs without a file are refused, or (fill) small numbers. */
 opjit_status opjit_cli_onnx_prepare(const cli_options *options, cli_onnx *m, bool fill);
 /* What a call brings: bindings and dimensions. */

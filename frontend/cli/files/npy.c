@@ -82,15 +82,11 @@ static opjit_status take_descr(cursor *c, npy_array *out)
         const bool one_byte = codes[i].code[1] == '1';
         if (text[0] == '\0' || strcmp(text + 1, codes[i].code) != 0)
             continue;
-        if (text[0] == '<' || text[0] == '=' || (one_byte && (text[0] == '|' || text[0] == '>'))) {
+        if (strchr("<=>", text[0]) != NULL || (one_byte && text[0] == '|')) {
             out->dtype = codes[i].type;
+            out->big_endian = text[0] == '>' && !one_byte;
             return OPJIT_OK;
         }
-        if (text[0] == '>')
-            return opjit_rt_error_set(c->error, OPJIT_UNSUPPORTED,
-                                      "the .npy elements are big endian (%s), only little "
-                                      "endian is supported",
-                                      text);
     }
     return opjit_rt_error_set(c->error, OPJIT_UNSUPPORTED, "the .npy element type %s is not supported", text);
 }
@@ -123,7 +119,7 @@ static opjit_status take_shape(cursor *c, npy_array *out)
     return OPJIT_OK;
 }
 
-static opjit_status read_dict(cursor *c, npy_array *out, bool *fortran)
+static opjit_status read_dict(cursor *c, npy_array *out)
 {
     unsigned seen = 0;
     if (!take(c, '{'))
@@ -139,8 +135,8 @@ static opjit_status read_dict(cursor *c, npy_array *out, bool *fortran)
             TRY(take_descr(c, out));
         } else if (strcmp(key, "fortran_order") == 0) {
             bit = 2;
-            *fortran = take_word(c, "True");
-            if (!*fortran && !take_word(c, "False"))
+            out->column_major = take_word(c, "True");
+            if (!out->column_major && !take_word(c, "False"))
                 return damaged(c, "fortran_order is neither True nor False");
         } else if (strcmp(key, "shape") == 0) {
             bit = 4;
@@ -182,12 +178,11 @@ static opjit_status find_header(const uint8_t *file, size_t size, cursor *c)
 opjit_status opjit_cli_npy_read(const uint8_t *file, size_t size, npy_array *out, opjit_error *error)
 {
     cursor c = { NULL, NULL, error };
-    bool fortran = false;
     uint32_t wide = 0; /* dimensions whose order matters */
     uint64_t bytes;
     *out = (npy_array){ .elements = 1 };
     TRY(find_header(file, size, &c));
-    TRY(read_dict(&c, out, &fortran));
+    TRY(read_dict(&c, out));
     skip_spaces(&c);
     if (c.at != c.end)
         return damaged(&c, "something follows the dict");
@@ -196,9 +191,7 @@ opjit_status opjit_cli_npy_read(const uint8_t *file, size_t size, npy_array *out
         if (!checked_mul(out->elements, out->shape[i], &out->elements))
             return damaged(&c, "shape has more than 2^64 elements");
     }
-    if (fortran && wide > 1)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "the .npy array is column-major (fortran_order): save it row-major");
+    out->column_major = out->column_major && wide > 1;
     out->data_offset = (size_t)((const uint8_t *)c.end - file);
     if (!checked_mul(out->elements, opjit_data_type_size(out->dtype), &bytes) || bytes != size - out->data_offset)
         return opjit_rt_error_set(error, OPJIT_CORRUPT,
@@ -206,6 +199,34 @@ opjit_status opjit_cli_npy_read(const uint8_t *file, size_t size, npy_array *out
                                   " elements of %u bytes",
                                   size - out->data_offset, out->elements, opjit_data_type_size(out->dtype));
     return OPJIT_OK;
+}
+
+void opjit_cli_npy_copy(const npy_array *array, const uint8_t *file, void *out)
+{
+    const size_t size = opjit_data_type_size(array->dtype);
+    const uint8_t *const data = file + array->data_offset;
+    uint64_t at[NPY_MAX_RANK] = { 0 }, stride[NPY_MAX_RANK], from = 0, next = 1; /* in elements */
+    if (opjit_cli_npy_is_plain(array)) {
+        memcpy(out, data, (size_t)array->elements * size);
+        return;
+    }
+    for (uint32_t i = 0; i < array->rank; i++) {
+        const uint32_t d = array->column_major ? i : array->rank - 1 - i;
+        stride[d] = next;
+        next *= array->shape[d];
+    }
+    for (uint64_t n = 0; n < array->elements; n++) {
+        uint8_t *const to = (uint8_t *)out + n * size;
+        for (size_t b = 0; b < size; b++)
+            to[b] = data[from * size + (array->big_endian ? size - 1 - b : b)];
+        for (uint32_t d = array->rank; d-- > 0;) {
+            from += stride[d];
+            if (++at[d] < array->shape[d])
+                break;
+            from -= stride[d] * array->shape[d];
+            at[d] = 0;
+        }
+    }
 }
 
 void opjit_cli_npy_header(rt_bytes *out, DML_TENSOR_DATA_TYPE dtype, const uint64_t *shape, uint32_t rank)

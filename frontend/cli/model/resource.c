@@ -177,7 +177,7 @@ static opjit_status take_npy(cli_model *m, cli_resource *resource, const json_va
                               opjit_data_type_name(array.dtype));
     resource->dtype = array.dtype;
     TRY(make_room_for(m, resource, array.elements));
-    memcpy(resource->data + resource->first, file->data + array.data_offset, file->size - array.data_offset);
+    opjit_cli_npy_copy(&array, file->data, resource->data + resource->first);
     return OPJIT_OK;
 }
 

@@ -49,6 +49,10 @@ def content(array):
         is_list = isinstance(array, (list, tuple))
         array = numpy.asarray(array)
         view = memoryview(array.astype(numpy.float32) if is_list and array.dtype == numpy.float64 else array)
+    if view.format[:1] in ">!" and view.format[1:] in _FORMATS:  # of another byte order, as files may have it
+        import numpy
+        array = numpy.asarray(array)
+        view = memoryview(array.astype(array.dtype.newbyteorder("=")))
     if view.format not in _FORMATS:
         raise TypeError(f"constant: elements of format {view.format!r} are not taken")
     return _FORMATS[view.format], view.shape, view.tobytes()
