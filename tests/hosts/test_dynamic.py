@@ -51,6 +51,24 @@ class Dynamic(unittest.TestCase):
         both = np.empty((7, 24), "f"), np.empty((3, 24), "f")
         self.assertIs(kernel(b=numbers(4, 24), a=numbers(3, 24), out=both)[0], both[0])
 
+    def test_parts_with_other_bounds(self):
+        """Code for few rows and for more is one only where it does not rely on how many there are: the maxima's, for 32
+        rows and more, wrote behind those of fewer."""
+        def maxima(n, m):
+            g = opjit.Graph()
+            x = opjit.softmax(g.input((n, m, 4), name="x"))
+            most = opjit.max(x, 1)
+            return {"both": opjit.concatenate([x, x]), "means": opjit.mean(most, 1, keepdims=True),
+                    "most": opjit.ops.element_wise_identity(most)}
+        kernel = opjit.compile(maxima, dims={"n": (1, 300, 4), "m": (1, 300, 4)}, level="quick")
+        for n, m in ((4, 3), (2, 2), (7, 3), (9, 1), (40, 2), (50, 9)):
+            self.same(maxima, kernel, {"n": n, "m": m}, numbers(n, m, 4))
+            memory = [np.full(size + 400, 7, "f") for size in (8 * n * m, n, 4 * n)]
+            kernel(numbers(n, m, 4), dims={"n": n, "m": m}, out=tuple(
+                x[:-400].reshape(shape) for x, shape in zip(memory, ((2 * n, m, 4), (n, 1), (n, 4)))))
+            for x in memory:
+                self.assertTrue((x[-400:] == 7).all(), (n, m))
+
     def test_shapes_that_follow(self):
         def flat(n):
             g = opjit.Graph()
