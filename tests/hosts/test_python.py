@@ -117,6 +117,33 @@ class Graphs(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "dimension 2 has size 4"):
             x.squeeze(2)
 
+    def test_of_numpy(self):
+        """Functions with NumPy's names, arguments and results."""
+        a = numbers(3, 4, 5)
+        cases = [lambda m, x, s=s, d=d: m.roll(x, s, d) for s, d in (
+            (1, 0), (-7, 1), (4, None), ((1, 2), (0, -1)), (0, 2), (5, 2))]
+        cases += [lambda m, x, n=n, d=d: m.repeat(x, n, d) for n, d in ((2, 0), (3, -1), (1, 1), (2, None))]
+        cases += [lambda m, x, n=n, d=d: m.diff(x, n, d) for n, d in ((1, -1), (2, 0), (3, 1))]
+        cases += [lambda m, x, s=s, d=d: m.moveaxis(x, s, d) for s, d in ((0, -1), (2, 0), ((0, 1), (-1, 0)), (1, 1))]
+        cases += [lambda m, x: m.ravel(x), lambda m, x: m.outer(x, x[0])]
+        for dtype in "f4 f2 f8 i1 i8 u4".split():
+            for n, f in enumerate(cases):
+                with self.subTest(dtype=dtype, case=n):
+                    self.same(run(lambda x: f(opjit, x), a.astype(dtype)), f(np, a.astype(dtype)))
+        for decimals in (0, 1, 3, -1):
+            for dtype in ("f4", "f8"):
+                x = (np.arange(-40, 41) / 8).astype(dtype)
+                self.same(run(lambda x: opjit.round(x, decimals), x), np.round(x, decimals))
+        self.same(run(lambda x: opjit.roll(opjit.arange(5), 2, 0) + opjit.outer(x, np.arange(1, 6, dtype="f")), a[0, 0, :1]),
+                  np.roll(np.arange(5, dtype="f"), 2) + np.outer(a[0, 0, :1], np.arange(1, 6, dtype="f")))
+        x = opjit.Graph().input((2, 3))
+        for wrong, line in ((lambda: opjit.roll(x, (1, 2), 0), "roll: 2 shifts of 1 axes, must be as many"),
+                            (lambda: opjit.repeat(x, 0, 0), "repeat: 0 times, must be at least 1"),
+                            (lambda: opjit.moveaxis(x, (0, 1), 0), "moveaxis: 2 axes to 1 places, must be as many"),
+                            (lambda: opjit.diff(x, 1, 2), "axis: 2, must be within 2 dimensions")):
+            with self.assertRaisesRegex(ValueError, line):
+                wrong()
+
     def test_where(self):
         a = numbers(2, 5, 5)
         self.same(run(lambda x: opjit.where(opjit.tri(5, 5), x, -opjit.inf), a),

@@ -20,15 +20,17 @@ from ._arrays import content as _content, dtype_name as _dtype_name, is_bool as 
 from ._tensor import (Deferred as _Deferred, Graph, Tensor, _node, add_node as _add_node, axes_of as _axes,
                       common_dtype as _common_dtype, graph_of as _graph_of, tensor as _tensor)
 from . import ops
+from ._numpy import diff, moveaxis, outer, ravel, repeat, roll, round
 
 __all__ = [
     "Error", "Graph", "Kernel", "Tensor", "abs", "add", "all", "any", "arange", "argmax", "argmin", "broadcast_to",
-    "ceil", "clip", "compile", "concatenate", "cos", "cumsum", "divide", "equal", "erf", "exp", "expand_dims", "eye",
-    "flip", "floor", "floor_divide", "full", "gelu", "greater", "greater_equal", "inf", "isnan", "layer_norm", "less",
-    "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "max",
-    "maximum", "mean", "min", "minimum", "multiply", "nan", "negative", "ones", "ops", "pad", "power", "prod", "relu",
-    "reshape", "sigmoid", "sign", "sin", "softmax", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract",
-    "sum", "swapaxes", "take", "tanh", "tile", "topk", "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
+    "ceil", "clip", "compile", "concatenate", "cos", "cumsum", "diff", "divide", "equal", "erf", "exp", "expand_dims",
+    "eye", "flip", "floor", "floor_divide", "full", "gelu", "greater", "greater_equal", "inf", "isnan", "layer_norm",
+    "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "nan", "negative", "ones", "ops", "outer",
+    "pad", "power", "prod", "ravel", "relu", "repeat", "reshape", "roll", "round", "sigmoid", "sign", "sin", "softmax",
+    "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "tanh", "tile", "topk",
+    "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
 
 
 # --- compiling --------------------------------------------------------------------------------------------------------
