@@ -52,7 +52,7 @@ typedef struct cg_info {
     uint32_t guarded_nodes; /* nodes of that tree that contain a guarded load */
     uint32_t guards;        /* how deeply selects around such loads are nested */
     uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
-    bool seen, noted, chosen; /* noted: note_chosen was there; chosen: under a select, in a kernel for many sizes */
+    uint32_t noted; bool seen, chosen; /* noted: for which statement; chosen: under a select alone (survey.c) */
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads, late; /* depends on memory or an accumulator; on what is no index, as an element or a condition */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */
@@ -380,6 +380,7 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* ELEM as halves, if
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
 /* As opjit_ir_turns_add, with the survey's knowledge of what depends on var. */
+bool opjit_cg_pace_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_pace *io);
 bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io);
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node); /* lane 0 of copy 0, as i64 */
 /* Before a loop: emits what ELEM makes of an index that moves with the loop's variable, except for that variable. */
@@ -461,16 +462,15 @@ void opjit_cg_hold_store(cg_func *f, ir_ref body);
 void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: it makes phis */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
-/* At quick, a value that another block reads is stored to the stack where it is computed, and each place among stores
- * to a tensor where that happens takes as long as a few of these stores, however much is stored there.  So what the
- * loops of a row count with is computed at the end of the row's first block, the piece's early one.  begin: continues
- * there, if that is allowed; end: returns. */
-LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed);
+/* At quick, a value that another block reads goes to the stack, and each place among a tensor's stores where that
+ * happens takes as long as a few of them.  So what a row's loops count with is computed at the end of its first block,
+ * the piece's early one, and what follows from dimensions alone before all rows.  begin: goes there; end: returns. */
+typedef enum cg_when { CG_HERE, CG_EARLY, CG_AT_ENTRY } cg_when;
+LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, cg_when when);
 void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here);
-/* Makes this block the piece's early one, and continues in a new one. */
-void opjit_cg_early_here(cg_func *f);
-/* Whether it is computed from indices only, once per row. */
-bool opjit_cg_is_early(const cg_func *f, ir_ref node);
+void opjit_cg_early_here(cg_func *f); /* makes this block the piece's early one, and continues in a new one */
+/* Where an expression of indices alone is computed: once per row, or once. */
+cg_when opjit_cg_when(const cg_func *f, ir_ref node);
 
 /* A loop from lo to hi by step; the builder is left after it.  At least one iteration unless guard (may be NULL) is
  * false.  A loop of several blocks has its variable in memory at quick, where LLVM's fast register allocator would keep

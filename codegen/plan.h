@@ -29,6 +29,7 @@ typedef struct cg_facts {
     bool fixed;          /* hi - lo is known */
     bool ordered;        /* lo <= hi is known */
     bool early;          /* the bounds depend on indices only, known where the stage's iteration begins */
+    bool same;           /* the bounds are the same in all iterations, and known when the kernel runs */
     bool nested;         /* it contains loops or accumulators */
     bool alone;          /* it is all that an iteration of the enclosing loop does */
     bool rows;           /* it is over the rows of blocks that are transposed in registers */
@@ -152,6 +153,7 @@ typedef struct cg_stage_plan {
     ir_ref stage;
     bool once;       /* it has one iteration */
     bool early;      /* what loops count with is computed at the end of an iteration's first block */
+    bool same;       /* and before all iterations, where it follows from dimensions */
     int64_t at_once; /* iterations per round */
     cg_two_rows rows;
     uint32_t interleaved; /* of these in a vector of each element of a row; 0: they are scalars */

@@ -147,7 +147,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         if ((info->inside & ~info->vary) >> loop & 1)
             return;
     }
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, early);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, early ? CG_EARLY : CG_HERE);
     LLVMValueRef p = row_pointer(f, &a, var);
     opjit_cg_early_end(f, here);
     opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, p);

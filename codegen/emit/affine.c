@@ -49,6 +49,12 @@ bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
     return opjit_ir_factor_of(&s.m, node, factor);
 }
 
+bool opjit_cg_pace_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_pace *io)
+{
+    const survey_moving s = MOVING(f, var);
+    return f->info[node].weight <= CG_MAX_WEIGHT && opjit_ir_pace_add(&s.m, node, factor, io);
+}
+
 bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io)
 {
     const survey_moving s = MOVING(f, var);

@@ -34,13 +34,15 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
         return v;
     if (ir_at(f->ir, node)->op == IR_VAR)
         return f->op(f, node); /* another block may have to read it again */
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, opjit_cg_is_early(f, node));
+    const cg_when when = opjit_cg_when(f, node);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, when);
     v = f->op(f, node);
     opjit_cg_early_end(f, here);
     const cg_info *info = &f->info[node];
     /* Valid for this statement, or this mask. */
     const bool short_lived = info->fresh || (f->piece->mask && info->guarded);
-    opjit_cg_remember(f, CG_VALUE, node, short_lived ? f->scope_count - 1 : f->piece->copy_scope, v);
+    const uint32_t scope = when == CG_AT_ENTRY ? 0 : short_lived ? f->scope_count - 1 : f->piece->copy_scope;
+    opjit_cg_remember(f, CG_VALUE, node, scope, v);
     return v;
 }
 

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flow.c - the basic blocks of loops and conditions, and what should be computed in an earlier one. */
-#include "codegen/cg.h"
+#include "codegen/plan.h"
 
 /* --- early -------------------------------------------------------------------------------------------------------- */
 
-LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed)
+LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, cg_when when)
 {
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b);
-    if (!allowed || !f->piece->early || here == f->piece->early)
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b), entry = LLVMGetEntryBasicBlock(f->fn);
+    LLVMBasicBlockRef to = when == CG_AT_ENTRY ? entry : when == CG_EARLY ? f->piece->early : NULL;
+    LLVMValueRef end = to != NULL ? LLVMGetBasicBlockTerminator(to) : NULL;
+    if (end == NULL || here == to || here == entry)
         return NULL;
-    LLVMPositionBuilderBefore(f->b, LLVMGetBasicBlockTerminator(f->piece->early));
+    LLVMPositionBuilderBefore(f->b, end);
     return here;
 }
 
+/* A block that is left already is the early one, which the entry was made from. */
 void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here)
 {
-    if (here)
+    LLVMValueRef end = here != NULL ? LLVMGetBasicBlockTerminator(here) : NULL;
+    if (end != NULL)
+        LLVMPositionBuilderBefore(f->b, end);
+    else if (here != NULL)
         LLVMPositionBuilderAtEnd(f->b, here);
 }
 
@@ -25,10 +31,12 @@ void opjit_cg_early_here(cg_func *f)
     opjit_cg_next_block(f);
 }
 
-bool opjit_cg_is_early(const cg_func *f, ir_ref node)
+cg_when opjit_cg_when(const cg_func *f, ir_ref node)
 {
     const cg_info *info = &f->info[node];
-    return ir_at(f->ir, node)->type == IR_INDEX && info->inside >> 1 == 0 && !info->late;
+    if (ir_at(f->ir, node)->type != IR_INDEX || info->inside >> 1 != 0 || info->late)
+        return CG_HERE;
+    return info->inside == 0 && f->stage->same ? CG_AT_ENTRY : CG_EARLY;
 }
 
 /* --- control flow ------------------------------------------------------------------------------------------------- */

@@ -111,45 +111,71 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 
 /* --- from row to row ---------------------------------------------------------------------------------------------- */
 
+/* How far apart in memory lanes are. */
+static bool find_pace(const cg_func *f, const cg_access *a, ir_pace *out)
+{
+    bool known = true;
+    *out = (ir_pace){ 0 };
+    for (uint32_t d = 0; d < a->rank && known; d++)
+        known = cg_stride(f, a, d) == 0 ||
+                opjit_cg_pace_add(f, cg_coordinate(f, a, d), f->loops[f->piece->vec].var, cg_stride(f, a, d), out);
+    return known;
+}
+
 /* Loads that move along the rows and across the lanes. */
 bool opjit_cg_is_transposed(const cg_func *f, ir_ref load)
 {
     const cg_info *info = &f->info[load];
     const cg_access a = opjit_cg_access_of(f, load);
     const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
-    int64_t by_row, by_lane;
+    int64_t by_row;
+    ir_pace by_lane;
     return !f->piece->mask && f->piece->lanes >= part && f->piece->lanes > 1 && !info->outside &&
            opjit_cg_growth(f, &a, f->loops[f->piece->block.loop].var, &by_row) && by_row == 1 &&
-           opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
+           find_pace(f, &a, &by_lane) && (by_lane.size != 0 || (by_lane.step != 0 && by_lane.step != 1));
+}
+
+/* Lane 0's address in the first row, and elements from lane to lane. */
+typedef struct lane_loads {
+    const cg_access *a;
+    LLVMValueRef first;   /* of copy 0 where there is a size */
+    int64_t step, before; /* elements from lane to lane, and from `first` to lane 0 */
+    LLVMValueRef size;    /* that both are times; NULL: 1 */
+    uint32_t part;        /* rows of a load */
+} lane_loads;
+
+static LLVMValueRef load_lane(cg_func *f, const lane_loads *l, uint32_t row, uint32_t lane)
+{
+    const LLVMTypeRef element = opjit_cg_int(f, l->a->bits, 1);
+    const int64_t place = l->before + (int64_t)lane * l->step;
+    LLVMValueRef p = l->first;
+    if (l->size != NULL && place != 0)
+        p = opjit_cg_offset(f, element, p, opjit_cg_times(f, l->size, place));
+    p = opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)((l->size != NULL ? 0 : place) + row)));
+    return opjit_cg_load_element(f, l->a, p, l->part, l->a->bits / 8);
 }
 
 /* Vectors of `part` rows each, joined: number k is of lane number k * part. */
-static LLVMValueRef load_joined(cg_func *f, const cg_access *a, LLVMValueRef first, int64_t by_lane, uint32_t part,
-                                int64_t place, uint32_t count)
+static LLVMValueRef load_joined(cg_func *f, const lane_loads *l, uint32_t row, uint32_t lane, uint32_t count)
 {
     LLVMValueRef halves[2];
-    if (count == 1) {
-        LLVMValueRef p =
-            opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), first, opjit_cg_number(f, 64, 1, (uint64_t)place));
-        return opjit_cg_load_element(f, a, p, part, a->bits / 8);
-    }
-    halves[0] = load_joined(f, a, first, by_lane, part, place, count / 2);
-    halves[1] = load_joined(f, a, first, by_lane, part, place + count / 2 * part * by_lane, count / 2);
+    if (count == 1)
+        return load_lane(f, l, row, lane);
+    halves[0] = load_joined(f, l, row, lane, count / 2);
+    halves[1] = load_joined(f, l, row, lane + count / 2 * l->part, count / 2);
     return opjit_cg_join(f, halves, 2);
 }
 
 /* Elements of `part` rows, from `row` on, for all lanes: a vector per row.  Each part is loaded just before it is
  * joined to another one, so that no registers wait for others. */
-static void load_rows(cg_func *f, const cg_access *a, LLVMValueRef first, uint32_t row, int64_t by_lane, uint32_t part,
-                      LLVMValueRef *out)
+static void load_rows(cg_func *f, const lane_loads *l, uint32_t row, LLVMValueRef *out)
 {
-    const uint32_t lanes = f->piece->lanes, native = f->target->vector_bytes * 8 / a->bits;
+    const uint32_t lanes = f->piece->lanes, native = f->target->vector_bytes * 8 / l->a->bits, part = l->part;
     const uint32_t wide = lanes < native ? lanes : native, vectors = lanes / wide;
     LLVMValueRef done[CG_MAX_LANES], square[CG_MAX_LANES];
     for (uint32_t at = 0; at < vectors; at++) {
         for (uint32_t i = 0; i < part; i++)
-            square[i] =
-                load_joined(f, a, first, by_lane, part, (int64_t)(at * wide + i) * by_lane + row, wide / part);
+            square[i] = load_joined(f, l, row, at * wide + i, wide / part);
         opjit_cg_transpose_squares(f, square, part);
         for (uint32_t i = 0; i < part; i++)
             done[i * vectors + at] = square[i];
@@ -163,10 +189,15 @@ void opjit_cg_transpose_load(cg_func *f, ir_ref load, LLVMValueRef *out)
 {
     const cg_access a = opjit_cg_access_of(f, load);
     const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
-    const LLVMValueRef first = opjit_cg_lane0(f, &a);
-    int64_t by_lane;
-    opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane);
-    for (uint32_t r = 0; r < rows; r += part) {
-        load_rows(f, &a, first, r, by_lane * f->loops[f->piece->vec].step, part, out + r);
-    }
+    const cg_loop *vec = &f->loops[f->piece->vec];
+    ir_pace pace;
+    find_pace(f, &a, &pace);
+    const lane_loads l = { .a = &a,
+                           .first = opjit_cg_lane0(f, &a),
+                           .step = pace.step * vec->step,
+                           .before = pace.size != 0 ? pace.step * vec->offset : 0,
+                           .size = pace.size != 0 ? opjit_cg_emit(f, pace.size) : NULL,
+                           .part = part };
+    for (uint32_t r = 0; r < rows; r += part)
+        load_rows(f, &l, r, out + r);
 }

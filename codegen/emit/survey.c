@@ -11,6 +11,7 @@ typedef struct planner {
     uint32_t depth;       /* enclosing loops */
     ir_ref innermost;     /* VAR of the innermost loop */
     bool distributed;     /* an enclosing loop is distributed */
+    uint32_t statement;   /* twice the number of that whose operands are noted */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -34,26 +35,44 @@ static void note_written(planner *p, uint32_t tensor)
 }
 
 /* Tensors of a kernel for many sizes are described with the largest ones, and a loop that goes past the end of a
- * smaller one may stay inside of that: a load under a select is in bounds because of the select.  The kernel's own
- * memory does have the room of the largest sizes: what is loaded past the end of less is read, and not chosen. */
-static void note_chosen(planner *p, ir_ref node, bool chosen, uint32_t depth)
+ * smaller one may stay inside of that: a load under a select is in bounds because of the select, unless its statement
+ * evaluates it anyway.  The kernel's own memory does have the room of the largest sizes: what is loaded past the end of
+ * less is read, and not chosen. */
+
+/* What the statement evaluates whatever its selects choose. */
+static void note_sure(planner *p, ir_ref node, uint32_t depth)
 {
     const ir_node *n = ir_at(p->f->ir, node);
     cg_info *info = &p->f->info[node];
-    if (depth == 0 || (info->noted && (info->chosen || !chosen)))
+    if (depth == 0 || info->noted == p->statement)
         return;
-    info->noted = true;
-    info->chosen = chosen;
+    info->noted = p->statement;
+    for (uint32_t i = 0; i < (n->op == IR_SELECT ? 1 : n->count); i++)
+        note_sure(p, ir_operand(p->f->ir, node, i), depth - 1);
+}
+
+/* The rest, which is chosen. */
+static void note_chosen(planner *p, ir_ref node, uint32_t depth)
+{
+    const ir_node *n = ir_at(p->f->ir, node);
+    cg_info *info = &p->f->info[node];
+    if (depth == 0 || info->noted > p->statement)
+        return;
+    info->chosen |= info->noted != p->statement;
+    info->noted = p->statement + 1;
     for (uint32_t i = 0; i < n->count; i++)
-        note_chosen(p, ir_operand(p->f->ir, node, i), chosen || (n->op == IR_SELECT && i > 0), depth - 1);
+        note_chosen(p, ir_operand(p->f->ir, node, i), depth - 1);
 }
 
 static void note_stores(planner *p, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(p->f->ir, s)->next) {
         const ir_node *n = ir_at(p->f->ir, s);
+        p->statement += 2;
         for (uint32_t i = 0; i < n->count && p->f->ir->first_dim != 0; i++)
-            note_chosen(p, ir_operand(p->f->ir, s, i), false, CG_MAX_DEPTH);
+            note_sure(p, ir_operand(p->f->ir, s, i), CG_MAX_DEPTH);
+        for (uint32_t i = 0; i < n->count && p->f->ir->first_dim != 0; i++)
+            note_chosen(p, ir_operand(p->f->ir, s, i), CG_MAX_DEPTH);
         if (n->op == IR_STORE)
             note_written(p, n->ref);
         if (n->op == IR_FOR)

@@ -92,7 +92,7 @@ void opjit_cg_put_even(const cg_pieces *p, cg_range *r)
     LLVMValueRef from = put_begin(p, r);
     if (p->plan->streams > 0) {
         const int64_t whole = (most - lanes) / size * size;
-        cg_range both = { from, cg_number(f, whole), NULL, false };
+        cg_range both = { from, cg_number(f, whole), NULL, false, CG_HERE };
         opjit_cg_put_streams(p, p->plan->streams, whole, whole, &both);
         emit_even_rounds(p, r, most - whole, CG_PEAK_COPIES, both.pos);
     } else {
@@ -109,7 +109,7 @@ void opjit_cg_put_aligned(const cg_pieces *p, cg_range *r)
     cg_piece own;
     cg_piece_begin(f, &own);
     f->piece->shifted = true;
-    cg_range inner = { put_begin(p, r), cg_number(f, whole), NULL, false };
+    cg_range inner = { put_begin(p, r), cg_number(f, whole), NULL, false, CG_HERE };
     cg_piece whole_vectors;
     cg_piece_begin(f, &whole_vectors);
     f->piece->aligned = true;

@@ -153,7 +153,9 @@ void opjit_cg_find_facts(const cg_func *f, ir_ref around, ir_ref loop, uint32_t 
     is->nontemporal = (n->flags & IR_FOR_NT) != 0;
     is->maskable = vectors && is_maskable(f, n);
     is->overlaps = (vectors || is->rows) && (n->flags & IR_FOR_TAIL_OVERLAP) != 0;
-    is->early = depth == 1 && opjit_cg_is_early(f, is->lo) && opjit_cg_is_early(f, is->hi);
+    const bool early = opjit_cg_when(f, is->lo) != CG_HERE && opjit_cg_when(f, is->hi) != CG_HERE;
+    is->early = depth == 1 && early;
+    is->same = early && f->info[is->lo].inside == 0 && f->info[is->hi].inside == 0;
     find_store(f, is);
     find_bounds(f, is);
 }

@@ -62,7 +62,7 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     f->piece->shifted = true;
     LLVMValueRef from = opjit_cg_next_vector(f, p->plan->is.body, lanes, r->pos);
     LLVMValueRef count = opjit_cg_sub(f, cg_advance(p, r->pos, r->count), from);
-    cg_range rounds = { from, count, NULL, !f->peak };
+    cg_range rounds = { from, count, NULL, !f->peak, CG_HERE };
     if (!f->peak)
         opjit_cg_early_here(f);
     opjit_cg_piece(p, lanes, 1, r->pos);

@@ -76,7 +76,7 @@ static void emit_whole(const cg_pieces *p, const cg_cut *cut, cg_range *r)
 {
     cg_func *f = p->f;
     LLVMValueRef rest;
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->early);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->when);
     LLVMValueRef whole = whole_rounds(f, cut, r->count, &rest);
     LLVMValueRef end = opjit_cg_opaque(f, cut->rest == 0 && r->end ? r->end : cg_advance(p, r->pos, whole));
     opjit_cg_early_end(f, here);
@@ -150,7 +150,7 @@ static void emit_part(const cg_pieces *p, const cg_cut *cut, cg_range *r)
         r->pos = cg_advance(p, r->pos, lanes);
         return;
     }
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->early);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->when);
     LLVMValueRef part = LLVMBuildAnd(f->b, r->count, lanes, ""), pos = r->pos;
     if (cut->lanes > 1)
         r->pos = cg_advance(p, pos, part);
@@ -187,8 +187,8 @@ void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r)
 
 static cg_range emit_bounds(cg_func *f, const cg_facts *is, bool early)
 {
-    cg_range r = { .early = early };
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, early);
+    cg_range r = { .early = early, .when = is->same && f->stage->same ? CG_AT_ENTRY : early ? CG_EARLY : CG_HERE };
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r.when);
     r.pos = opjit_cg_emit(f, is->lo);
     if (is->least == is->most) {
         r.count = cg_number(f, is->least);

@@ -11,7 +11,8 @@ typedef struct cg_range {
     LLVMValueRef pos;   /* value of the variable */
     LLVMValueRef count; /* i64 */
     LLVMValueRef end;   /* pos + count * step, if it is known; else NULL */
-    bool early;         /* pos and count are computed early, and so may be what depends on them */
+    bool early;         /* pos and count are known early */
+    cg_when when;       /* they are computed, and so may be what depends on them */
 } cg_range;
 
 /* A loop that is being emitted. */

@@ -84,7 +84,7 @@ void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int6
     cg_piece_end(f);
     opjit_cg_count_end(f, &c, size / 2, end);
     LLVMValueRef done = known ? cg_number(f, whole) : LLVMBuildAnd(f->b, r->count, cg_number(f, -size), "");
-    *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, false };
+    *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, false, CG_HERE };
 }
 
 void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r)

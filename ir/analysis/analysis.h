@@ -132,6 +132,13 @@ bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* fa
 /* Elements that a load or store moves by when var moves by one (false: not by a constant), and whether an expression
  * is factor * var + rest.  Both look only at what reads var itself: for loops without lets of indices. */
 bool opjit_ir_step(const ir_func *f, ir_ref access, ir_ref var, int64_t *out);
+/* The same of an access that may move by a size, an expression of parameters, times a constant. */
+typedef struct ir_pace {
+    int64_t step;
+    ir_ref size; /* 0: none */
+} ir_pace;
+bool opjit_ir_pace_add(const ir_moving *m, ir_ref expr, int64_t factor, ir_pace *io); /* false: not of that form */
+bool opjit_ir_pace_of(const ir_func *f, ir_ref access, ir_ref var, ir_pace *out);
 bool opjit_ir_is_affine(const ir_func *f, ir_ref index_expr, ir_ref var);
 
 /* expr = (var / divide) % modulo + offset: one digit of a number that a loop counts.  modulo 0: the highest. */

@@ -301,6 +301,42 @@ bool opjit_ir_step(const ir_func *f, ir_ref access, ir_ref var, int64_t *out)
     return true;
 }
 
+bool opjit_ir_pace_add(const ir_moving *m, ir_ref expr, int64_t factor, ir_pace *io)
+{
+    ir_terms t;
+    opjit_ir_terms_begin(&t, m->f, expr, factor);
+    while (opjit_ir_terms_next(&t)) {
+        const bool scaled = ir_at(m->f, t.expr)->op == IR_ISCALE;
+        const ir_ref of = scaled ? ir_operand(m->f, t.expr, 0) : t.expr;
+        const ir_ref size = scaled ? ir_operand(m->f, t.expr, 1) : 0;
+        int64_t part;
+        if (!moves(m, t.expr))
+            continue;
+        if (t.expr != m->var && !scaled) {
+            if (!open_part(m, &t))
+                return false;
+            continue;
+        }
+        if ((scaled && moves(m, size)) || !opjit_ir_factor_of(m, of, &part) || !checked_muli(part, t.factor, &part) ||
+            (io->step != 0 && io->size != size) || !checked_addi(io->step, part, &io->step))
+            return false;
+        io->size = size;
+    }
+    return true;
+}
+
+bool opjit_ir_pace_of(const ir_func *f, ir_ref access, ir_ref var, ir_pace *out)
+{
+    const ir_moving m = { .f = f, .var = var, .varies = reads, .value = no_value };
+    const ir_tensor *t = &f->tensors[ir_at(f, access)->ref];
+    const uint32_t first = ir_at(f, access)->op == IR_STORE ? 1 : 0;
+    *out = (ir_pace){ 0 };
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (!opjit_ir_pace_add(&m, ir_operand(f, access, first + d), (int64_t)t->strides[d], out))
+            return false;
+    return true;
+}
+
 bool opjit_ir_is_affine(const ir_func *f, ir_ref index_expr, ir_ref var)
 {
     const ir_moving m = { .f = f, .var = var, .varies = reads, .value = no_value };

@@ -21,6 +21,7 @@ typedef struct transpose {
     uint32_t least_bytes;        /* of their elements */
     uint32_t wide;               /* bytes of the largest element that is computed */
     uint32_t cost;               /* operations on elements */
+    bool chooses;                /* some loads may not be done */
     bool repeats;                /* storing twice is harmless */
 } transpose;
 
@@ -40,10 +41,14 @@ static bool find_loops(transpose *t)
 }
 
 /* Whether some coordinate of the store moves by one with `var`, and not with `other`, and the others don't contain
- * it. */
+ * it; or, in a function for many sizes, whose tensors are their elements alone, whether it moves by a size. */
 static bool is_coordinate(const transpose *t, ir_ref var, ir_ref other)
 {
+    const ir_tensor *out = &t->f->tensors[ir_at(t->f, t->store)->ref];
     uint32_t found = 0;
+    ir_pace pace;
+    if (t->f->first_dim != 0 && out->rank == 1 && out->role != IR_SCRATCH)
+        return opjit_ir_pace_of(t->f, t->store, var, &pace) && (pace.size != 0 || pace.step != 0);
     for (uint32_t i = 1; i < ir_at(t->f, t->store)->count; i++) {
         const ir_ref at = ir_operand(t->f, t->store, i);
         int64_t factor;
@@ -61,12 +66,14 @@ static bool add_load(transpose *t, ir_ref load)
 {
     const ir_func *f = t->f;
     const uint32_t size = opjit_ir_type_size(f->tensors[ir_at(f, load)->ref].type);
-    int64_t by_column, by_row;
-    if (!opjit_ir_step(f, load, ir_at(f, t->columns)->ref, &by_column))
+    int64_t by_row;
+    ir_pace by_column;
+    if (!opjit_ir_pace_of(f, load, ir_at(f, t->columns)->ref, &by_column))
         return false;
-    if (by_column == 0 || by_column == 1)
+    if (by_column.size == 0 && (by_column.step == 0 || by_column.step == 1))
         return true;
-    if (!opjit_ir_step(f, load, ir_at(f, t->rows)->ref, &by_row) || by_row != 1 || !opjit_ir_in_bounds(f, load))
+    if (!opjit_ir_step(f, load, ir_at(f, t->rows)->ref, &by_row) || by_row != 1 ||
+        (t->chooses && !opjit_ir_in_bounds(f, load)))
         return false;
     t->across++;
     t->least_bytes = size < t->least_bytes ? size : t->least_bytes;
@@ -80,6 +87,8 @@ static bool find_work(transpose *t)
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, t->store, 0));
     if (seen.nodes == NULL)
         return false;
+    for (uint32_t k = 0; k < seen.count; k++)
+        t->chooses = t->chooses || ir_at(f, seen.nodes[k])->op == IR_SELECT;
     for (uint32_t k = 0; k < seen.count; k++) {
         const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
@@ -107,6 +116,13 @@ static bool is_multiple(const ir_func *f, ir_ref loop, int64_t of)
 static bool is_long(const ir_func *f, ir_ref loop, int64_t length)
 {
     return opjit_ir_at_least(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), length);
+}
+
+/* Whether the loop may have few iterations or many, so that only when it runs is known what is left of whole blocks. */
+static bool is_any(const ir_func *f, ir_ref loop, int64_t most, int64_t least)
+{
+    return f->first_dim != 0 && !is_long(f, loop, least) &&
+           opjit_ir_longest(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1)) >= most;
 }
 
 /* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of the
@@ -159,28 +175,32 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
     const bool past = s->beyond_caches && !is_loaded && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
                       is_multiple(f, t.columns, lanes);
     const bool tile = is_tile(&t, around, IR_LINE / size);
-    while (!is_long(f, t.columns, lanes) && !tile && lanes > LANE_BYTES / size)
+    const bool any_columns = !tile && is_any(f, t.columns, lanes, LANE_BYTES / size);
+    while (!is_long(f, t.columns, lanes) && !tile && !any_columns && lanes > LANE_BYTES / size)
         lanes /= 2;
     while (rows > LEAST_ROWS && rows > lanes)
         rows /= 2;
     rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
     unroll = IR_LINE / size / lanes;
-    while (unroll > 1 && ((!tile && !is_long(f, t.columns, unroll * lanes)) ||
+    while (unroll > 1 && ((!tile && !any_columns && !is_long(f, t.columns, unroll * lanes)) ||
                           (!past && rows * unroll * t.cost > MOST_COST)))
         unroll /= 2;
     if (lanes < LANE_BYTES / t.least_bytes && lanes < rows)
         return false; /* nothing but short vectors */
-    if (rows * unroll * t.cost > MOST_COST || !(tile || is_long(f, t.columns, lanes)) || !is_long(f, t.rows, rows))
+    const bool any_rows = is_any(f, t.rows, rows, rows);
+    if (rows * unroll * t.cost > MOST_COST || !(tile || any_columns || is_long(f, t.columns, lanes)) ||
+        !(any_rows || is_long(f, t.rows, rows)))
         return false;
     const bool whole_rows = is_multiple(f, t.rows, rows), whole_columns = is_multiple(f, t.columns, unroll * lanes);
-    if (!t.repeats && (!whole_rows || !whole_columns))
+    const bool rows_overlap = !whole_rows && !any_rows, columns_overlap = !whole_columns && !any_columns;
+    if (!t.repeats && (rows_overlap || columns_overlap))
         return false;
     ir_took(f, IR_STEP_TRANSPOSE);
     ir_node *a = &f->nodes[t.rows], *b = &f->nodes[t.columns];
     a->vec = (uint16_t)rows;
-    a->flags = (uint8_t)(IR_FOR_TRANSPOSE | (whole_rows ? 0 : IR_FOR_TAIL_OVERLAP));
+    a->flags = (uint8_t)(IR_FOR_TRANSPOSE | (rows_overlap ? IR_FOR_TAIL_OVERLAP : 0));
     b->vec = (uint16_t)lanes;
     b->unroll = (uint16_t)unroll;
-    b->flags = (uint8_t)((past ? IR_FOR_NT : 0) | (whole_columns ? 0 : IR_FOR_TAIL_OVERLAP));
+    b->flags = (uint8_t)((past ? IR_FOR_NT : 0) | (columns_overlap ? IR_FOR_TAIL_OVERLAP : 0));
     return true;
 }

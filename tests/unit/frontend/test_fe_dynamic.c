@@ -120,6 +120,14 @@ static void joined(opjit_graph *g, uint32_t n, uint32_t m)
     const opjit_tensor parts[] = { INPUT("x", n, 24), INPUT("z", m, 24) };
     opjit_graph_output(g, "y", opjit_graph_join(g, parts, 2, 0));
 }
+static void transposed(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    const uint32_t axes[] = { 0, 2, 1 };
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_transpose(g, INPUT("x", 2, n, 70), axes));
+    opjit_graph_output(g, "back", opjit_graph_transpose(g, INPUT("b", 2, 70, n), axes));
+    opjit_graph_output(g, "square", opjit_graph_transpose(g, INPUT("s", 1, n, n), axes));
+}
 static void across(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -225,6 +233,7 @@ static const subject subjects[] = {
     { "product of terms", product_of_terms, 1, 900, 700 },
     { "joined", joined, 2, 400, 128 },
     { "across", across, 1, 500, 200 },
+    { "transposed", transposed, 1, 300, 100 },
     { "running", running, 1, 900, 300 },
     { "greatest", greatest, 1, 64, 8 },
     { "maximum", maximum, 1, 64, 64 },
