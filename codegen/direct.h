@@ -142,6 +142,14 @@ typedef struct dx_loaded {
     dx_reg reg;
 } dx_loaded;
 
+/* Stores of bytes side by side that have not been made: of vectors of 8 numbers of 32 bits, limited to bytes. */
+typedef struct dx_put_off {
+    dx_reg regs[4];
+    uint32_t count;
+    bool is_signed;
+    dx_mem at; /* of the first one */
+} dx_put_off;
+
 typedef struct dx_func {
     dx_module *m;
     const rt_target *target;
@@ -172,6 +180,7 @@ typedef struct dx_func {
     uint32_t loads;
     dx_reg zero; /* since zero_loads */
     uint32_t zero_loads;
+    dx_put_off put_off;
     LLVMTypeRef types[64]; /* by address */
     dx_type type_of[64];
     dx_op no_op; /* what is written to after a failure */
@@ -304,6 +313,10 @@ bool opjit_dx_narrow_integers(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type
 bool opjit_dx_narrow_limit(dx_func *f, LLVMValueRef v, dx_type t, bool max, bool is_signed);
 void opjit_dx_narrow_from_mask(dx_func *f, LLVMValueRef v, dx_type to, bool is_signed);
 void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);
+/* narrow_pack.c: false: the numbers are not known to be limited to the shorter type */
+bool opjit_dx_narrow_limited(dx_func *f, LLVMValueRef v, dx_type from, dx_type to);
+bool opjit_dx_put_later(dx_func *f, LLVMValueRef value, dx_mem at); /* a store, by opjit_dx_put_now at the latest: */
+void opjit_dx_put_now(dx_func *f); /* before anything else accesses memory, and at a block's end */
 bool opjit_dx_narrow_number(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to);
 bool opjit_dx_narrow_long(dx_func *f, LLVMValueRef v, LLVMOpcode op, dx_type from, dx_type to); /* narrow_long.c */
 dx_reg opjit_dx_narrow_unsigned(dx_func *f, dx_reg number, uint32_t bits); /* of 64 bits, to a float of `bits` */

@@ -75,6 +75,8 @@ static dx_reg gathered(dx_func *f, dx_reg x, uint32_t from, uint32_t to, uint32_
 
 void opjit_dx_narrow_truncate(dx_func *f, LLVMValueRef v, dx_type from, dx_type to)
 {
+    if (opjit_dx_narrow_limited(f, v, from, to))
+        return;
     const dx_reg a = opjit_dx_use(f, LLVMGetOperand(v, 0));
     const uint32_t width = dx_width(from);
     if (width > 2 * LANE) {

@@ -96,6 +96,8 @@ static void select_one(dx_func *f, LLVMValueRef v)
         opjit_dx_refuse(f, "vector type");
         return;
     }
+    if (LLVMIsATerminatorInst(v))
+        opjit_dx_put_now(f);
     switch (op) {
     case LLVMAdd:
     case LLVMSub:

@@ -228,6 +228,8 @@ void opjit_dx_select_call(dx_func *f, LLVMValueRef v)
         return;
     }
     const char *name = LLVMGetValueName2(callee, &length);
+    if (!begins(name, "llvm.") || begins(name, "llvm.masked."))
+        opjit_dx_put_now(f);
     if (!begins(name, "llvm."))
         call(f, v, callee);
     else if (begins(name, "llvm.masked.load."))

@@ -104,6 +104,7 @@ static void load(dx_func *f, LLVMValueRef v)
         return;
     }
     const uint32_t mem = opjit_dx_mem(f, place);
+    opjit_dx_put_now(f);
     if (kind == DX_MASK || t.bits < 8) {
         opjit_dx_refuse(f, "load of bits");
     } else if (kind == DX_INT) {
@@ -148,6 +149,7 @@ static void store(dx_func *f, LLVMValueRef v)
     if (kind == DX_MASK || t.bits < 8) {
         opjit_dx_refuse(f, "store of bits");
     } else if (kind == DX_INT) {
+        opjit_dx_put_now(f);
         const bool constant = opjit_dx_constant(f, value, &number) && number >= INT32_MIN && number <= INT32_MAX;
         const dx_reg a = constant ? 0 : opjit_dx_use(f, value);
         const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, pointer));
@@ -159,6 +161,7 @@ static void store(dx_func *f, LLVMValueRef v)
         if (streamed)
             opjit_dx_refuse(f, "streamed integer");
     } else if (bytes == 2 && !streamed) {
+        opjit_dx_put_now(f);
         const dx_reg a = opjit_dx_use(f, value), part = opjit_dx_new(f, DX_INT);
         const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, pointer));
         opjit_dx_vector(f, DX_F_FROMD, 16, part, 0, a);
@@ -166,7 +169,8 @@ static void store(dx_func *f, LLVMValueRef v)
         o->a = part;
         o->mem = mem;
         o->bytes = 2;
-    } else {
+    } else if (streamed || !opjit_dx_put_later(f, value, opjit_dx_place(f, pointer))) {
+        opjit_dx_put_now(f);
         const dx_reg a = opjit_dx_use(f, value);
         const uint32_t mem = opjit_dx_mem(f, opjit_dx_place(f, pointer));
         dx_op *o = opjit_dx_op(f, DX_PUT);

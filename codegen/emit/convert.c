@@ -81,14 +81,21 @@ static LLVMValueRef number_or_zero(cg_func *f, ir_type from, LLVMValueRef v)
     return LLVMBuildSelect(f->b, is_number, v, opjit_cg_real(f, from, opjit_cg_lanes(v), 0), "");
 }
 
-/* To 8 or 16 bits, whose limits are floats: what is beyond them becomes them before the instruction gets it. */
+/* To 8 or 16 bits, whose limits are floats: what is beyond them becomes them before the instruction gets it.  A NaN is
+ * not above 0.  The truncation says that it changes no number. */
 static LLVMValueRef float_to_short(cg_func *f, ir_type from, LLVMValueRef v, uint32_t bits, bool is_signed)
 {
     const uint32_t lanes = opjit_cg_lanes(v);
     const double end = (double)(1 << (bits - is_signed)), lowest = is_signed ? -end : 0;
-    v = opjit_cg_beyond(f, IR_MAX, from, number_or_zero(f, from, v), opjit_cg_real(f, from, lanes, lowest));
+    v = is_signed ? number_or_zero(f, from, v) : v;
+    v = opjit_cg_beyond(f, IR_MAX, from, v, opjit_cg_real(f, from, lanes, lowest));
     v = opjit_cg_beyond(f, IR_MIN, from, v, opjit_cg_real(f, from, lanes, end - 1));
-    return opjit_cg_resize(f, LLVMBuildFPToSI(f->b, v, opjit_cg_int(f, 32, lanes), ""), bits, false);
+    v = opjit_cg_resize(f, LLVMBuildFPToSI(f->b, v, opjit_cg_int(f, 32, lanes), ""), bits, false);
+    if (LLVMIsATruncInst(v) && is_signed)
+        LLVMSetNSW(v, true);
+    else if (LLVMIsATruncInst(v))
+        LLVMSetNUW(v, true);
+    return v;
 }
 
 /* What float_to_short made is a number of 32 bits that has the same value; NULL: it is none. */

@@ -98,9 +98,9 @@ static bool of_load(limits_walk *w, ir_ref expr, ir_limits *out)
     const ir_ref def = w->defs[root];
     if (t->role == IR_CONSTANT && t->type == n->type && of_constant(t, out))
         return true;
-    if (of_type((ir_type)n->type, out))
+    if (def != 0 && ir_at(w->f, def)->kind == 0 && t->type == n->type && walk(w, ir_operand(w->f, def, 0), out))
         return true;
-    return def != 0 && ir_at(w->f, def)->kind == 0 && t->type == n->type && walk(w, ir_operand(w->f, def, 0), out);
+    return of_type((ir_type)n->type, out);
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */

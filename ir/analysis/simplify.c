@@ -389,6 +389,20 @@ static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
     return ir_make1(f, IR_EXP, type, sum == x ? rest : ir_make2(f, IR_SUB, type, rest, ir_operand(f, x, 1)));
 }
 
+/* What a min or max of floats reads whose constant is no nearer than an end of the type, which the conversion to that
+ * type saturates to; so a NaN stays one, and becomes 0.  0: it is none. */
+static ir_ref simplify_clip(const ir_func *f, ir_type type, ir_ref x)
+{
+    const ir_node *n = ir_at(f, x);
+    const uint32_t bits = 8 * opjit_ir_type_size(type);
+    if ((n->op != IR_MIN && n->op != IR_MAX) || !ir_is_float((ir_type)n->type) || !ir_is_integer(type) ||
+        bits > 16 || !is_const(f, ir_operand(f, x, 1)))
+        return 0;
+    const double all = (double)(1 << bits), lo = ir_is_signed(type) ? -all / 2 : 0;
+    const double end = constant_value(f, ir_operand(f, x, 1));
+    return (n->op == IR_MIN ? end >= lo + all - 1 : end <= lo) ? ir_operand(f, x, 0) : 0;
+}
+
 /* --- one node --------------------------------------------------------------------------------------------------- */
 
 /* x of x * 1: the same bits, as a NaN that arithmetic makes may be any.  0: neither operand is 1. */
@@ -399,6 +413,11 @@ static ir_ref simplify_product(const ir_func *f, ir_type type, const ir_ref *ope
         if (ir_at(f, operands[i])->op == IR_CONST && ir_at(f, operands[i])->imm == one)
             return operands[1 - i];
     return 0;
+}
+
+static ir_ref simplify_copy(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
+{
+    return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, 1, operands);
 }
 
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
@@ -424,9 +443,11 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
         return simplify_comparison(f, op, operands);
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
     case IR_EXP: return simplify_exp(f, type, operands[0]);
-    case IR_CAST:
-    case IR_BITS:
-        return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, count, operands);
+    case IR_CAST: {
+        const ir_ref x = simplify_clip(f, type, operands[0]);
+        return x != 0 ? ir_make1(f, op, type, x) : simplify_copy(f, op, type, operands);
+    }
+    case IR_BITS: return simplify_copy(f, op, type, operands);
     case IR_MUL: {
         const ir_ref x = simplify_product(f, type, operands);
         return x != 0 ? x : simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);

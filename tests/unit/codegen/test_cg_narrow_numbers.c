@@ -73,6 +73,50 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* Numbers limited to a shorter type, stored side by side, with a gap before the third vector (k & 4), or behind a load
+ * of what is stored (k & 8). */
+START_TEST(limited)
+{
+    static const struct {
+        const char *from, *to;
+        int64_t lo, hi;
+        int size;
+    } rows[] = { { "<8 x i32>", "<8 x i8>", 0, 255, 8 },     { "<8 x i32>", "<8 x i8>", -128, 127, 8 },
+                 { "<8 x i32>", "<8 x i16>", 0, 65535, 16 }, { "<8 x i32>", "<8 x i16>", -32768, 32767, 16 },
+                 { "<4 x i32>", "<4 x i8>", 0, 255, 4 },     { "<4 x i32>", "<4 x i16>", -32768, 32767, 8 },
+                 { "<8 x i32>", "<8 x i8>", 0, 127, 8 },     { "<8 x i32>", "<8 x i8>", 1, 255, 8 } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int k = 1; k < 16; k++) {
+            const char *const t = rows[r].from, *const n = t[1] == '8' ? "8" : "4";
+            begin(t, t);
+            for (int i = 0; i < 3 + k % 4; i++) {
+                add("  %%p%d = getelementptr i8, ptr %%a, i64 %d\n", i, 32 * i);
+                add("  %%x%d = load %s, ptr %%p%d, align 1\n", i, t, i);
+                add("  %%s%d = ashr %s %%x%d, splat (i32 %d)\n", i, t, i, 8 * (i % 3) + 6);
+                add("  %%l%d = call %s @llvm.smax.v%si32(%s %%s%d, %s splat (i32 %d))\n", i, t, n, t, i, t,
+                    (int)rows[r].lo);
+                add("  %%h%d = call %s @llvm.smin.v%si32(%s %%l%d, %s splat (i32 %d))\n", i, t, n, t, i, t,
+                    (int)rows[r].hi);
+            }
+            for (int i = 0; i < 3 + k % 4; i++) {
+                const int at = rows[r].size * i + (k & 4 && i >= 2 ? 3 : 0);
+                add("  %%t%d = trunc %s %%h%d to %s\n", i, t, i, rows[r].to);
+                add("  %%c%d = getelementptr i8, ptr %%c, i64 %d\n", i, at + 64);
+                add("  store %s %%t%d, ptr %%c%d, align 1\n", rows[r].to, i, i);
+                if (k & 8 && i == 1)
+                    add("  %%read = load i64, ptr %%c1, align 1\n  store i64 %%read, ptr %%a, align 1\n");
+            }
+            add("  %%r = load i64, ptr %%a, align 1\n");
+            end("i64", "%r",
+                t[1] == '8' ? "declare <8 x i32> @llvm.smax.v8i32(<8 x i32>, <8 x i32>)\n"
+                              "declare <8 x i32> @llvm.smin.v8i32(<8 x i32>, <8 x i32>)\n"
+                            : "declare <4 x i32> @llvm.smax.v4i32(<4 x i32>, <4 x i32>)\n"
+                              "declare <4 x i32> @llvm.smin.v4i32(<4 x i32>, <4 x i32>)\n");
+            compare();
+        }
+}
+END_TEST
+
 /* Numbers that are half between two floats, or little above, of both signs. */
 START_TEST(halves_between)
 {
@@ -287,6 +331,7 @@ int main(void)
     Suite *suite = suite_create("cg.narrow_numbers");
     TCase *tcase = tcase_create("functions");
     tcase_add_test(tcase, numbers);
+    tcase_add_test(tcase, limited);
     tcase_add_test(tcase, halves_between);
     tcase_add_test(tcase, byte_shifts);
     tcase_add_test(tcase, quotients);
