@@ -52,9 +52,12 @@ bool opjit_ir_form_derive(const ir_func *f, ir_ref r, opjit_size_form *out);
 bool opjit_ir_form_scale(const ir_samples *samples, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
                          int64_t values[IR_SAMPLES]);
 
+enum { BINDING_UNIT = 4 }; /* a binding has a multiple of so many bytes */
+
 typedef struct ir_tensor_forms {
     ir_size_form sizes[8], strides[8], offset;
-    ir_size_form bytes;       /* its divisor is 0: of the elements that sizes and strides reach */
+    ir_size_form bytes;       /* its divisor is 0: of the elements that sizes and strides reach, */
+    bool rounded;             /* rounded up to a multiple of BINDING_UNIT */
     ir_size_form elements;    /* of a flat tensor; else its divisor is 0 */
 } ir_tensor_forms;
 

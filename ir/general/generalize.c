@@ -297,20 +297,20 @@ static opjit_status link_nodes(generalizer *g)
     return OPJIT_OK;
 }
 
-/* Whether in all samples the tensor has just the bytes that its elements reach. */
-static bool has_span(const generalizer *g, uint32_t t)
+/* Whether in all samples the tensor has the bytes that its elements reach, rounded up to a multiple of `unit`. */
+static bool has_span(const generalizer *g, uint32_t t, uint64_t unit)
 {
     uint64_t bytes;
 
     for (uint32_t i = 0; i < g->s->count; i++) {
         const ir_tensor *own = &g->s->functions[i]->tensors[t];
-        if (!opjit_ir_span_bytes(own, &bytes) || bytes != own->bytes)
+        if (!opjit_ir_span_bytes(own, &bytes) || align_up(bytes, unit) != own->bytes)
             return false;
     }
     return true;
 }
 
-/* As many elements as the bytes hold; a view's reach to the end of what it shows. */
+/* As many elements as the bytes hold, unless they are rounded up; a view's reach to the end of what it shows. */
 static opjit_status find_elements(generalizer *g, uint32_t t, ir_size_form *out)
 {
     const ir_tensor *own = &g->base->tensors[t];
@@ -319,6 +319,8 @@ static opjit_status find_elements(generalizer *g, uint32_t t, ir_size_form *out)
     int64_t series[IR_SAMPLES], offsets[IR_SAMPLES];
 
     SERIES_OF_TENSOR(g, root, bytes, series);
+    if (has_span(g, root, BINDING_UNIT))
+        series_of_span(g, root, series);
     SERIES_OF_TENSOR(g, t, offset, offsets);
     TRY(opjit_ir_number_form(g, "bytes of a tensor", series, out));
     const bool whole = out->form.times % size == 0 && out->plus % size == 0;
@@ -339,7 +341,8 @@ static opjit_status find_forms(generalizer *g, uint32_t t, ir_tensor_forms *out)
 
     g->tensor = t;
     SERIES_OF_TENSOR(g, t, bytes, series);
-    if (!has_span(g, t))
+    out->rounded = has_span(g, t, BINDING_UNIT) && !has_span(g, t, 1);
+    if (!out->rounded && !has_span(g, t, 1))
         TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->bytes));
     SERIES_OF_TENSOR(g, t, offset, series);
     TRY(opjit_ir_number_form(g, "an offset", series, &out->offset));

@@ -51,7 +51,9 @@ static bool layout_of(const ir_general *g, uint32_t t, const int64_t *values, bo
     }
     if (forms->bytes.form.divisor != 0)
         return known && value_of(g, &forms->bytes, values, largest, &out->bytes);
-    return known && opjit_ir_span_bytes(out, &out->bytes);
+    known = known && opjit_ir_span_bytes(out, &out->bytes);
+    out->bytes = forms->rounded ? align_up(out->bytes, BINDING_UNIT) : out->bytes;
+    return known;
 }
 
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error)

@@ -183,6 +183,33 @@ static void set_few_rows(const contraction *c, contract_side *rows)
     set_blocks(c, rows, c->r->general ? ALL : rows->size);
 }
 
+/* Whether a size of the result, or the length of the sums, differs from sample to sample. */
+static bool side_varies(const contraction *c, const contract_side *s)
+{
+    return s->dimension >= 0 && place_varying(c->r->varying, &c->out, (uint32_t)s->dimension) != NULL;
+}
+
+static bool length_varies(const contraction *c)
+{
+    bool varies = false;
+    for (uint32_t i = 0; c->r->varying != NULL && i < c->r->varying->count; i++)
+        varies = varies || (int64_t)c->r->varying->list[i].size == c->length;
+    return varies;
+}
+
+/* For many sizes.  No number may follow from two that are rounded to blocks: where rows and columns change, or columns
+ * and k, all rows are a block, which copies its own columns; of many matrices all columns are one. */
+static void choose_general_blocks(contraction *c, int64_t most_rows, int64_t most_columns)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const bool by_k = length_varies(c), by_rows = side_varies(c, rows);
+    c->all_rows = side_varies(c, columns) && (by_k || (by_rows && c->batch == 1));
+    /* as for the fewest blocks: more of them cost little */
+    set_blocks(c, rows, c->all_rows ? ALL : most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
+    const bool all_columns = !c->all_rows && c->batch > 1 && rows->size > rows->tile;
+    set_blocks(c, columns, all_columns ? ALL : most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS);
+}
+
 /* Columns of a block of k are to fit half of the second cache, the totals the other half.  Smaller blocks, for threads,
  * have fewer rows if the columns are copied once for all, else fewer columns. */
 static void choose_blocks(contraction *c, const rt_target *target)
@@ -195,11 +222,8 @@ static void choose_blocks(contraction *c, const rt_target *target)
     while (most_rows > LEAST_ROWS_SHARED && most_rows * most_columns * size > (int64_t)target->l2 / 2)
         most_rows /= 2;
     const bool shared = rows->size > most_rows && c->bytes == 0;
-    if (c->r->general) { /* as for the fewest blocks: more of them cost little */
-        set_blocks(c, rows, most_rows < LEAST_ROWS_SHARED ? most_rows : LEAST_ROWS_SHARED);
-        /* Of many matrices both sides may change: the number of blocks is to follow from one of them. */
-        const int64_t some = most_columns < LEAST_COLUMNS ? most_columns : LEAST_COLUMNS;
-        set_blocks(c, columns, c->batch > 1 && rows->size > rows->tile ? ALL : some);
+    if (c->r->general) {
+        choose_general_blocks(c, most_rows, most_columns);
         return;
     }
     for (;;) {
@@ -423,7 +447,7 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     columns->packed = columns->packed && c->across == 0 && c->decoded == 0;
     const bool tiles = !c->streams && c->bytes == 0 && c->across == 0 && c->decoded == 0;
     rows->packed = rows->packed || (tiles && opjit_ir_contract_rows_meet(c));
-    rows->whole = rows->packed && (c->streams || (tiles && c->by_columns));
+    rows->whole = rows->packed && (c->streams || (tiles && c->by_columns && !c->all_rows));
     columns->turned = columns->packed && c->bytes == 0 && opjit_ir_contract_lies_apart(c);
     const bool several = !c->r->is_step && c->bytes == 0 && rows->blocks > 1 && (given == NULL || given->share);
     columns->shared = columns->packed && (c->once || several);

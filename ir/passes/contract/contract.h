@@ -59,6 +59,7 @@ typedef struct contraction {
     int64_t decoded_k;      /* and k of a block that shares what else they are computed of */
     bool by_columns;        /* a tile of columns stays in the first cache for all tiles of rows that lie in memory */
     bool wide;              /* tiles of three vectors, with 16 registers */
+    bool all_rows;          /* for many sizes: one block has all rows, however many, and copies its own columns */
     bool streams;           /* few rows: columns are read as they lie, by stream.c */
     int64_t steps;          /* with `streams`: k that a tile of sums takes at a time */
     bool split;             /* with `streams`: a stage before makes the sums of each block of k, */

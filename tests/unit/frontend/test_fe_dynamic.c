@@ -678,6 +678,64 @@ START_TEST(last_columns)
 }
 END_TEST
 
+static void product_of(opjit_graph *g, DML_TENSOR_DATA_TYPE dtype, uint32_t rows, uint32_t k, uint32_t columns)
+{
+    const opjit_tensor a = opjit_graph_input(g, "a", dtype, 2, (const uint32_t[]){ k, rows }),
+                       b = opjit_graph_input(g, "b", dtype, 2, (const uint32_t[]){ k, columns });
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, a, b, 1, 0));
+}
+
+static void all_of_n(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    product_of(g, F32, n, n, n);
+}
+
+static void rows_and_columns(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    product_of(g, F32, n, 64, m);
+}
+
+static void terms_and_columns(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    product_of(g, F32, 60, n, m);
+}
+
+static void rows_terms_and_columns(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    product_of(g, F32, n, m, n);
+}
+
+/* Whose bytes are rounded up for odd sizes, which all samples are. */
+static void columns_of_f16(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    product_of(g, DML_TENSOR_DATA_TYPE_FLOAT16, 64, 31, n);
+}
+
+/* Products of which several sizes change, were refused: so many blocks of rows for each block of columns. */
+START_TEST(products_at_each_level)
+{
+    static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+    static const subject products[] = { { "all of n", all_of_n, 1, 400, 128 },
+                                        { "rows and columns", rows_and_columns, 2, 400, 128 },
+                                        { "terms and columns", terms_and_columns, 2, 400, 128 },
+                                        { "rows, terms and columns", rows_terms_and_columns, 2, 400, 128 },
+                                        { "columns of float16", columns_of_f16, 1, 400, 128 } };
+    static const uint64_t checked[][2] = { { 1, 1 }, { 5, 48 }, { 16, 3 }, { 48, 16 }, { 61, 40 } };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+
+    options.target = targets[_i];
+    options.flags = OPJIT_COMPILE_INTERPRET;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const opjit_kernel *const kernel = compile_with(&products[i], &options);
+        for (size_t k = 0; k < sizeof checked / sizeof *checked; k++)
+            check_size(&products[i], &kernel, 1, checked[k]);
+        opjit_kernel_release((opjit_kernel *)kernel);
+    }
+}
+END_TEST
+
 static void few_columns(opjit_graph *g, uint32_t n, uint32_t m)
 {
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", n, 4), INPUT("k", m, 4), 0, 1));
@@ -815,6 +873,7 @@ int main(void)
     tcase_add_loop_test(tcase, sizes_in_ranges, 0, sizeof of_ranges / sizeof of_ranges[0]);
     tcase_add_test(tcase, images_with_ranges);
     tcase_add_loop_test(tcase, last_columns, 0, 4);
+    tcase_add_loop_test(tcase, products_at_each_level, 0, 4);
     tcase_add_loop_test(tcase, decoder_loop, 0, sizeof decoders / sizeof *decoders);
     tcase_add_test(tcase, too_many_ranges);
     tcase_add_test(tcase, multiples_at_each_level);

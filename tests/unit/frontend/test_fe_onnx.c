@@ -398,7 +398,7 @@ START_TEST(operators_are_listed)
         refused += !o.is_taken;
     }
     ck_assert_uint_gt(taken, 130);
-    ck_assert_uint_gt(refused, 10);
+    ck_assert_uint_gt(refused, 5);
 }
 END_TEST
 
