@@ -55,6 +55,19 @@ static void series_of_span(const generalizer *g, uint32_t t, int64_t *series)
     }
 }
 
+/* How many elements a tensor has, which no statement may say: a sum of all of them has blocks of so many. */
+static void add_elements(generalizer *g)
+{
+    int64_t series[IR_SAMPLES];
+
+    for (uint32_t t = 1; t < g->base->tensor_count; t++) {
+        series_of_span(g, t, series);
+        for (uint32_t i = 0; i < g->s->count; i++)
+            series[i] /= opjit_ir_type_size(g->base->tensors[t].type);
+        opjit_ir_number_add(g, series, 1);
+    }
+}
+
 static opjit_status add_tensor(generalizer *g, uint32_t t)
 {
     const ir_tensor *own = &g->base->tensors[t];
@@ -154,6 +167,7 @@ static opjit_status compare(generalizer *g)
     for (ir_ref r = 1; r < g->base->node_count; r++)
         TRY(add_node(g, r));
     opjit_ir_number_at(g, 0);
+    add_elements(g);
     opjit_ir_numbers_fit(g);
     return g->f->failed ? opjit_rt_no_memory(g->error) : OPJIT_OK;
 }

@@ -211,6 +211,20 @@ static void decode_past(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, shares, v, 0, 0));
 }
 
+/* Blocks of a sum of all elements are of more than one row. */
+static void sum_of_all(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    (void)m;
+    opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", n, 768), DML_REDUCE_FUNCTION_SUM, 2,
+                                                  (const uint32_t[]){ 0, 1 }));
+}
+
+static void greatest_of_all(opjit_graph *g, uint32_t n, uint32_t m)
+{
+    opjit_graph_output(g, "y", opjit_graph_reduce(g, INPUT("x", n, m), DML_REDUCE_FUNCTION_MAX, 2,
+                                                  (const uint32_t[]){ 0, 1 }));
+}
+
 typedef struct subject {
     const char *name;
     void (*build)(opjit_graph *g, uint32_t n, uint32_t m);
@@ -220,6 +234,8 @@ typedef struct subject {
 static const subject subjects[] = {
     { "softmax of rows", softmax_of_rows, 1, 900, 200 },
     { "softmax of two", softmax_of_two, 2, 300, 200 },
+    { "sum of all", sum_of_all, 1, 900, 200 },
+    { "greatest of all", greatest_of_all, 2, 300, 200 },
     { "causal", causal, 1, 200, 128 },
     { "causal by a mask", causal_by_mask, 1, 512, 128 },
     { "causal, any number", causal_of_any, 2, 90, 48 },
