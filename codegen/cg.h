@@ -51,8 +51,8 @@ typedef struct cg_info {
     uint32_t weight;        /* nodes of the expression as a tree */
     uint32_t guarded_nodes; /* nodes of that tree that contain a guarded load */
     uint32_t guards;        /* how deeply selects around such loads are nested */
-    uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
-    uint32_t noted; bool seen, chosen; /* noted: for which statement; chosen: under a select alone (survey.c) */
+    uint32_t ordered, noted; /* the latest order that contains the node (f->order); the last statement (survey.c) */
+    bool seen, chosen; /* chosen: under a select alone, in a kernel for many sizes */
     bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
     bool loads, late; /* depends on memory or an accumulator; on what is no index, as an element or a condition */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */
@@ -379,7 +379,7 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* ELEM as halves, if
 /* Integers that grow by the same amount per lane, modulo their width: sums and products of ELEM.  NULL: not one. */
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
-/* As opjit_ir_turns_add, with the survey's knowledge of what depends on var. */
+/* As opjit_ir_pace_add and opjit_ir_turns_add, with the survey's knowledge of what depends on var. */
 bool opjit_cg_pace_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_pace *io);
 bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io);
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node); /* lane 0 of copy 0, as i64 */

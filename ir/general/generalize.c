@@ -355,8 +355,9 @@ static opjit_status find_forms(generalizer *g, uint32_t t, ir_tensor_forms *out)
 
     g->tensor = t;
     SERIES_OF_TENSOR(g, t, bytes, series);
-    out->rounded = has_span(g, t, BINDING_UNIT) && !has_span(g, t, 1);
-    if (!out->rounded && !has_span(g, t, 1))
+    const bool exact = has_span(g, t, 1);
+    out->rounded = !exact && has_span(g, t, BINDING_UNIT);
+    if (!exact && !out->rounded)
         TRY(opjit_ir_number_form(g, "bytes of a tensor", series, &out->bytes));
     SERIES_OF_TENSOR(g, t, offset, series);
     TRY(opjit_ir_number_form(g, "an offset", series, &out->offset));

@@ -132,8 +132,7 @@ static opjit_status give_greatest(onnx_import *m, onnx_call *c, const regions_of
         const opjit_tensor pair[2] = { images, opjit_graph_broadcast(g, at, 3, wide) };
         const opjit_tensor weight =
             opjit_onnx_reshape(m, opjit_graph_multiply(g, rows.weights[i / 2], columns.weights[i % 2]), 3, places);
-        const opjit_tensor element =
-            opjit_onnx_cast(m, opjit_graph_op(g, DML_OPERATOR_GATHER_ELEMENTS, &desc, pair, 2), x->type, r->type);
+        const opjit_tensor element = opjit_graph_op(g, DML_OPERATOR_GATHER_ELEMENTS, &desc, pair, 2);
         const opjit_tensor product = opjit_graph_multiply(g, element, weight);
         best = i == 0 ? product : opjit_graph_max(g, best, product);
     }
@@ -141,8 +140,7 @@ static opjit_status give_greatest(onnx_import *m, onnx_call *c, const regions_of
     const uint64_t dims[4] = { r->count, x->dims[1], results[0], results[1] };
     const uint32_t axes[2] = { 3, 5 };
     best = opjit_graph_reduce(g, opjit_onnx_reshape(m, best, 6, apart), DML_REDUCE_FUNCTION_MAX, 2, axes);
-    return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, opjit_onnx_reshape(m, best, 4, dims), r->type, x->type), x->type,
-                           4);
+    return opjit_onnx_give_as(m, c, 0, best, x->type, 4, dims);
 }
 
 opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)

@@ -9,7 +9,8 @@
 typedef struct table {
     const double *floats;
     const int64_t *ints;
-    bool is_unsigned;
+    bool is_unsigned, is_flat; /* is_flat: rows are all elements; else */
+    uint32_t axis;             /* rows are along this axis */
     uint64_t outer, rows, inner;
 } table;
 
@@ -66,7 +67,7 @@ static opjit_status read_table(onnx_import *m, const onnx_call *c, table *t)
     const int32_t type = c->inputs[0]->type;
     double *floats = NULL;
     int64_t *ints = NULL;
-    uint32_t count, axis = 0;
+    uint32_t count;
     t->is_unsigned = type == ONNX_UINT64;
     if (onnx_is_float(type))
         TRY(opjit_onnx_input_floats(m, c, 0, &floats, &count));
@@ -76,13 +77,14 @@ static opjit_status read_table(onnx_import *m, const onnx_call *c, table *t)
     t->ints = ints;
     t->outer = t->inner = 1;
     t->rows = count;
-    if (opjit_onnx_attribute(m, c, "axis") == NULL)
+    t->is_flat = opjit_onnx_attribute(m, c, "axis") == NULL;
+    if (t->is_flat)
         return OPJIT_OK;
     const onnx_value *const x = c->inputs[0];
-    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
-    t->rows = x->dims[axis];
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &t->axis));
+    t->rows = x->dims[t->axis];
     for (uint32_t d = 0; d < x->rank; d++)
-        *(d < axis ? &t->outer : &t->inner) *= d == axis ? 1 : x->dims[d];
+        *(d < t->axis ? &t->outer : &t->inner) *= d == t->axis ? 1 : x->dims[d];
     return OPJIT_OK;
 }
 
@@ -144,15 +146,10 @@ opjit_status opjit_onnx_unique(onnx_import *m, onnx_call *c)
         first[i] = (int64_t)groups[i].first;
         counts[i] = (int64_t)groups[i].count;
     }
-    uint32_t axis, rank = 1;
-    uint64_t dims[ONNX_RANK] = { count };
-    if (opjit_onnx_attribute(m, c, "axis") != NULL) {
-        TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
-        rank = x->rank;
-        memcpy(dims, x->dims, sizeof dims);
-        dims[axis] = count;
-    }
-    TRY(opjit_onnx_give_data(m, c, 0, x->type, rank, dims, y));
+    uint64_t dims[ONNX_RANK];
+    memcpy(dims, x->dims, sizeof dims);
+    dims[t.axis] = count; /* of a flat table, too: its axis is 0 */
+    TRY(opjit_onnx_give_data(m, c, 0, x->type, t.is_flat ? 1 : x->rank, dims, y));
     TRY(opjit_onnx_give_data(m, c, 1, ONNX_INT64, 1, &count, first));
     TRY(opjit_onnx_give_data(m, c, 2, ONNX_INT64, 1, &t.rows, of));
     return opjit_onnx_give_data(m, c, 3, ONNX_INT64, 1, &count, counts);
