@@ -5,6 +5,8 @@
 
 #define MOST_COMPARED (UINT64_C(1) << 32) /* tokens of runs and n-grams, of all rows */
 
+enum { MOST_COLUMNS = 1 << 24 }; /* of the result, however few n-grams there are */
+
 /* What the node says; rows of `tokens` each. */
 typedef struct grams {
     uint64_t rows, tokens;
@@ -120,9 +122,9 @@ static opjit_status give_placed(onnx_import *m, onnx_call *c, const grams *s, op
     const uint64_t total = s->places->count;
     int64_t columns = 0;
     for (uint64_t i = 0; i < total; i++) {
-        if (s->places->ints[i] < 0 || s->places->ints[i] > INT32_MAX)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute ngram_indexes: %lld",
-                                     (long long)s->places->ints[i]);
+        if (s->places->ints[i] < 0 || s->places->ints[i] >= MOST_COLUMNS)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute ngram_indexes: %lld, must be 0 to %d",
+                                     (long long)s->places->ints[i], MOST_COLUMNS - 1);
         columns = s->places->ints[i] >= columns ? s->places->ints[i] + 1 : columns;
     }
     uint32_t *const from = opjit_onnx_memory(m, (uint64_t)columns * sizeof *from);

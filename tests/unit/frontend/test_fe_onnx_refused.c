@@ -135,6 +135,46 @@ START_TEST(nodes_that_are_refused)
 }
 END_TEST
 
+static void put_ints(rt_bytes *n, const char *name, const int64_t *values, uint32_t count)
+{
+    rt_bytes a = new_message();
+    put_text(&a, 1, name);
+    for (uint32_t i = 0; i < count; i++)
+        put_int(&a, 8, (uint64_t)values[i]);
+    put_int(&a, 20, 7);
+    put_message(n, 5, a);
+}
+
+/* A result has as many columns as the greatest place says, for which a file needs few bytes. */
+START_TEST(places_of_n_grams)
+{
+    static const struct {
+        int64_t place;
+        const char *message;
+    } rows[] = {
+        { -1, "node 0 (TfIdfVectorizer): attribute ngram_indexes: -1, must be 0 to 16777215" },
+        { INT32_MAX, "node 0 (TfIdfVectorizer): attribute ngram_indexes: 2147483647, must be 0 to 16777215" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_bytes g = new_message(), n = node("TfIdfVectorizer", "x", NULL, "y");
+        put_ints(&n, "pool_int64s", (const int64_t[]){ 7 }, 1);
+        put_ints(&n, "ngram_counts", (const int64_t[]){ 0 }, 1);
+        put_ints(&n, "ngram_indexes", &rows[i].place, 1);
+        for (int k = 0; k < 2; k++) {
+            rt_bytes a = new_message();
+            put_text(&a, 1, k == 0 ? "min_gram_length" : "max_gram_length");
+            put_int(&a, 3, 1);
+            put_int(&a, 20, 2);
+            put_message(&n, 5, a);
+        }
+        put_message(&g, 1, n);
+        put_message(&g, 11, port("x", INT64, "1 4"));
+        put_message(&g, 12, port("y", FLOAT, "1 1"));
+        refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, rows[i].message);
+    }
+}
+END_TEST
+
 /* Two nodes may not make one name, even if nobody reads it: which one would it be? */
 START_TEST(names_made_twice)
 {
@@ -302,6 +342,7 @@ static Suite *suite(void)
     tcase_add_test(t, open_sizes);
     tcase_add_test(t, models_that_are_refused);
     tcase_add_test(t, nodes_that_are_refused);
+    tcase_add_test(t, places_of_n_grams);
     tcase_add_test(t, names_made_twice);
     tcase_add_test(t, places_in_other_files);
     tcase_add_test(t, loops_that_are_refused);
