@@ -325,7 +325,7 @@ const cli_option_row opjit_cli_options[] = {
       set_input, 0 },
     { "--dim", NULL, "NAME=N", NULL, " run explain compile bench ", false, false,
       "the size of a model's dimension that has a name; for an .onnx model 1..4096:512 keeps it dynamic, for one "
-      "kernel of all these sizes, cut for 512, and 32*h makes it follow from h",
+      "kernel of all these sizes, cut for 512, 32..640:320/32 for the multiples of 32, and 32*h makes it follow from h",
       set_dim, 0 },
     { "--shape", NULL, "NAME=A,B,...", NULL, " run explain compile bench ", false, false,
       "all sizes of an .onnx model's input", set_shape, 0 },

@@ -20,6 +20,31 @@ static bool is_of_name(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
+bool opjit_onnx_dim_is(const char *name, wire_bytes own, uint64_t *out_step)
+{
+    const char *at = name == NULL ? NULL : strrchr(name, '/');
+
+    *out_step = 1;
+    if (name == NULL || wire_is(own, name))
+        return name != NULL;
+    if (at == NULL || own.size == 0 || own.size != (uint64_t)(at - name) || memcmp(own.data, name, own.size) != 0)
+        return false;
+    for (*out_step = 0, at++; is_digit(*at) && *out_step <= INT32_MAX; at++)
+        *out_step = *out_step * 10 + (uint64_t)(*at - '0');
+    return *at == '\0' && *out_step != 0 && *out_step <= INT32_MAX;
+}
+
+bool opjit_onnx_dim_size(const char *name, uint64_t size, wire_bytes own, uint64_t *out)
+{
+    uint64_t step;
+
+    if (!opjit_onnx_dim_is(name, own, &step))
+        return false;
+    if (!checked_mul(size, step, out))
+        *out = UINT64_MAX;
+    return true;
+}
+
 static void skip_spaces(reader *r)
 {
     while (r->at < r->end && *r->at == ' ')
@@ -39,15 +64,11 @@ static bool takes(reader *r, char c)
 static bool find(const reader *r, wire_bytes name, uint64_t *out)
 {
     for (uint32_t i = 0; r->sample != NULL && i < r->sample->count; i++)
-        if (wire_is(name, r->sample->dims[i].name)) {
-            *out = r->sample->sizes[i];
+        if (opjit_onnx_dim_size(r->sample->dims[i].name, r->sample->sizes[i], name, out))
             return true;
-        }
     for (uint32_t i = 0; i < r->options->dim_count; i++)
-        if (r->options->dims[i].name != NULL && wire_is(name, r->options->dims[i].name)) {
-            *out = r->options->dims[i].size;
+        if (opjit_onnx_dim_size(r->options->dims[i].name, r->options->dims[i].size, name, out))
             return true;
-        }
     return false;
 }
 

@@ -23,6 +23,11 @@ bool opjit_onnx_reads_dim(wire_bytes text, wire_bytes name);
 /* The size of the dimension for which the text, which is linear in it, gives `size`.  false: there is none. */
 bool opjit_onnx_solve_size(wire_bytes text, const opjit_model_options *o, const char *name, uint64_t size,
                            uint64_t *out);
+/* Whether a dimension of options or of a kernel, such as "height/32", is the model's dimension `own`, whose size is
+ * *out_step times its own: 1 for the name alone. */
+bool opjit_onnx_dim_is(const char *name, wire_bytes own, uint64_t *out_step);
+/* If it is: that size, for one of the name; UINT64_MAX: it is too much. */
+bool opjit_onnx_dim_size(const char *name, uint64_t size, wire_bytes own, uint64_t *out);
 /* The parts of a dimension in options that is "total=past + 1".  false: it is just a name. */
 bool opjit_onnx_split_dim(const char *name, wire_bytes *out_name, wire_bytes *out_text);
 

@@ -33,12 +33,20 @@ opjit_status opjit_model_get_dim(const opjit_model *model, const char *name, uin
         *out_size = 0;
     if (model == NULL || name == NULL || out_size == NULL)
         return opjit_rt_refuse_null(error, model == NULL ? "model" : name == NULL ? "name" : "out_size");
+    uint64_t step;
     for (uint32_t i = 0; i < model->input_count; i++)
-        for (uint32_t d = 0; d < model->inputs[i].rank; d++)
-            if (wire_is(model->inputs[i].record->dims[d].name, name)) {
-                *out_size = model->inputs[i].dims[d];
-                return OPJIT_OK;
-            }
+        for (uint32_t d = 0; d < model->inputs[i].rank; d++) {
+            const uint64_t size = model->inputs[i].dims[d];
+            if (!opjit_onnx_dim_is(name, model->inputs[i].record->dims[d].name, &step))
+                continue;
+            if (size % step != 0)
+                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                       "{input} {\"%.80s\"}: size %u is %llu, must be a multiple of %llu (%.80s)",
+                                       model->inputs[i].name, d, (unsigned long long)size, (unsigned long long)step,
+                                       name);
+            *out_size = size / step;
+            return OPJIT_OK;
+        }
     return find_read(model, name, out_size, error);
 }
 

@@ -49,10 +49,8 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
     bool known = dim->known, follows = false;
     wire_bytes wrong = { 0 };
     for (uint32_t i = 0; sample != NULL && i < sample->count; i++)
-        if (wire_is(dim->name, sample->dims[i].name)) {
-            *out = sample->sizes[i];
+        if (opjit_onnx_dim_size(sample->dims[i].name, sample->sizes[i], dim->name, out))
             return OPJIT_OK;
-        }
     *out = dim->size;
     for (uint32_t i = 0; i < o->dim_count && dim->name.size != 0; i++) {
         wire_bytes name, text;
@@ -60,8 +58,7 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
             follows = follows || (!known && wire_same(name, dim->name) && opjit_onnx_follow_size(text, o, sample, out));
             known = known || follows;
             wrong = wire_same(name, dim->name) ? text : wrong;
-        } else if (wire_is(dim->name, o->dims[i].name)) {
-            *out = o->dims[i].size;
+        } else if (opjit_onnx_dim_size(o->dims[i].name, o->dims[i].size, dim->name, out)) {
             known = true;
         }
     }
@@ -176,13 +173,14 @@ opjit_status opjit_onnx_check_dim(const onnx_graph *g, const opjit_model_options
                                   opjit_error *error)
 {
     wire_bytes own = { (const uint8_t *)name, name == NULL ? 0 : strlen(name) }, text, other;
+    uint64_t step;
     for (uint32_t i = 0; i < o->dim_count; i++)
         if (opjit_onnx_split_dim(o->dims[i].name, &other, &text) && opjit_onnx_reads_dim(text, own))
             return OPJIT_OK;
     opjit_onnx_split_dim(name, &own, &text);
     for (uint32_t i = 0; i < g->input_count && name != NULL; i++)
         for (uint32_t d = 0; d < g->inputs[i].rank; d++)
-            if (wire_same(g->inputs[i].dims[d].name, own))
+            if (wire_same(g->inputs[i].dims[d].name, own) || opjit_onnx_dim_is(name, g->inputs[i].dims[d].name, &step))
                 return OPJIT_OK;
     return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!dims}no input of the model has a dimension \"%.80s\"",
                            name == NULL ? "" : name);

@@ -37,7 +37,8 @@ typedef struct opjit_model opjit_model; /* a model that was read; one owner, not
 
 /* A dimension that the model calls by a name; or name is "total=past + 1": its size, whatever `size` says, follows from
  * others, by sums, differences and products.  So does that of a dimension that the model itself calls "past + 1".
- * Frozen; since 0.1. */
+ * Or name is "height/32": the model's height is 32 times that size.  Names of dynamic dimensions may be such, too, of
+ * images that the model halves: sizes of tensors have to be linear in them.  Frozen; since 0.1. */
 typedef struct opjit_model_dim {
     const char *name; /* the model's */
     uint64_t size;    /* 0: what has it is a constant without elements */
@@ -142,8 +143,8 @@ OPJIT_API uint32_t opjit_model_carried_count(const opjit_model *model);
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_carried(const opjit_model *model, uint32_t index,
                                                                opjit_binding *out_binding, opjit_error *error);
 
-/* The size that a dimension has which the model's inputs call by this name, or which is read by the size of one, in
- * *out_size, which is 0 on failure.
+/* The size that a dimension has which the model's inputs call by this name, or which is read by the size of one, or is
+ * "height/32", in *out_size, which is 0 on failure.
  * INVALID_ARGUMENT: no input has one, or no size of it gives what the input has. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_model_get_dim(const opjit_model *model, const char *name,
                                                            uint64_t *out_size, opjit_error *error);

@@ -44,6 +44,16 @@ class Dynamic(unittest.TestCase):
         self.assertIn("[3, length, length]", repr(kernel))
         self.assertIn("<svg", kernel._repr_svg_())
 
+    def test_multiples(self):
+        def halved(n):
+            g = opjit.Graph()
+            return opjit.max(g.input((n // 4, 4, 3), name="x").reshape((n // 2, 2, 3)), 1)
+        kernel = opjit.compile(halved, dims={"n": (4, 400, 80, 4)})
+        for n in (4, 8, 100, 400):
+            self.same(halved, kernel, {"n": n}, numbers(n // 4, 4, 3))
+        self.assertEqual(kernel.dims, {"n/4": (1, 100)})
+        self.assertEqual(kernel(numbers(2, 4, 3), dims={"n/4": 2}).shape, (4, 3))
+
     def test_two_dimensions(self):
         kernel = opjit.compile(joined, dims={"n": (1, 200, 100), "m": (1, 200)}, level="peak")
         for n, m in ((1, 1), (5, 100), (200, 3)):
@@ -128,6 +138,9 @@ class Dynamic(unittest.TestCase):
                 (lambda: opjit.compile(causal, dims={"length": (9, 8, 8)}), opjit.Error, "bounds 9 to 8, must be"),
                 (lambda: opjit.compile(causal, dims={"length": (1, 8, 9)}), opjit.Error, "9, must be 1 to 8"),
                 (lambda: opjit.compile(causal, dims={"length": (-1, 8, 9)}), ValueError, "-1, must be at least 1"),
+                (lambda: opjit.compile(causal, dims={"length": (4, 30, 8, 4)}), ValueError, "30 is no multiple of 4"),
+                (lambda: opjit.compile(causal, dims={"length": (0, 0, 0, 0)}), ValueError, "0 is no multiple of 0"),
+                (lambda: opjit.compile(causal, dims={"length": (1, 2, 3, 4, 5)}), TypeError, "and a step is needed"),
                 (lambda: opjit.compile(causal, dims={"length": "8"}), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(causal, dims={"length": 8}), TypeError, "a function is compiled with dims="),
                 (lambda: opjit.compile(causal), TypeError, "a function is compiled with dims="),

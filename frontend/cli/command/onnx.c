@@ -45,23 +45,52 @@ static opjit_status read_size(cli_onnx *m, const char *option, const char **text
     return OPJIT_OK;
 }
 
-/* "1..4096:512": the least, the largest and a typical size; without the last one the middle.  text: behind the
- * least. */
+/* A range of multiples: the dimension "height/32", of sizes that are so many times 32. */
+static opjit_status divide_range(cli_onnx *m, uint64_t step, opjit_dim *range)
+{
+    uint64_t *const sizes[] = { &range->lo, &range->hi, &range->typical };
+    rt_bytes text;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (step == 0 || *sizes[i] % step != 0)
+            return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim %.40s: %llu is no multiple of %llu",
+                                      range->name, (unsigned long long)*sizes[i], (unsigned long long)step);
+        *sizes[i] /= step;
+    }
+    opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+    opjit_rt_bytes_printf(&text, "%s/%llu", range->name, (unsigned long long)step);
+    range->name = text.failed ? NULL : opjit_rt_arena_string(&m->arena, (const char *)text.data, text.size);
+    opjit_rt_bytes_free(&text);
+    return range->name == NULL ? opjit_rt_no_memory(&m->error) : OPJIT_OK;
+}
+
+/* "1..4096:512": the least, the largest and a typical size; without the last one the middle.  "32..640:320/32": the
+ * multiples of 32 among them.  text: behind the least. */
 static opjit_status read_range(cli_onnx *m, const char *name, uint64_t lo, const char *text)
 {
-    uint64_t hi, typical;
+    opjit_dim range = { .name = name, .lo = lo };
+    uint64_t step = 1;
     text += 2;
-    TRY(read_size(m, "--dim", &text, &hi));
-    typical = lo + hi < 2 ? 1 : (lo + hi) / 2;
+    TRY(read_size(m, "--dim", &text, &range.hi));
+    const char *const behind = strchr(text, '/');
+    if (behind != NULL) {
+        const char *number = behind + 1;
+        TRY(read_size(m, "--dim", &number, &step));
+        if (*number != '\0')
+            return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim: \"%.40s\" behind the step", number);
+    }
+    const uint64_t middle = step == 0 ? 0 : (lo + range.hi) / 2 / step * step;
+    range.typical = middle == 0 ? step : middle;
     if (*text == ':') {
         text++;
-        TRY(read_size(m, "--dim", &text, &typical));
+        TRY(read_size(m, "--dim", &text, &range.typical));
     }
-    if (*text != '\0')
+    if (*text != '\0' && text != behind)
         return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim: \"%.40s\" behind the range", text);
     if (m->range_count == OPJIT_MAX_DIMS)
         return opjit_rt_error_set(&m->error, OPJIT_LIMIT, "--dim: more than %u ranges", OPJIT_MAX_DIMS);
-    m->ranges[m->range_count++] = (opjit_dim){ name, lo, hi, typical };
+    if (behind != NULL)
+        TRY(divide_range(m, step, &range));
+    m->ranges[m->range_count++] = range;
     return OPJIT_OK;
 }
 
@@ -209,9 +238,13 @@ static opjit_status open_model(cli_onnx *m, const opjit_model_options *options, 
 static opjit_status open_dynamic(cli_onnx *m, opjit_model_options *options, opjit_model_input *inputs)
 {
     opjit_status status = open_model(m, options, inputs);
-    if (status == OPJIT_UNSUPPORTED && m->range_count != 0) {
+    if ((status == OPJIT_UNSUPPORTED || status == OPJIT_INVALID_ARGUMENT) && m->range_count != 0) { /* "3*k": invalid */
+        const opjit_error first = m->error;
         options->dim_count += m->range_count;
-        status = open_model(m, options, inputs);
+        const opjit_status second = open_model(m, options, inputs);
+        if (second == OPJIT_INVALID_ARGUMENT && status == OPJIT_INVALID_ARGUMENT)
+            m->error = first; /* of what is given, not of the typical sizes beside it */
+        status = second;
     }
     for (uint32_t i = 0; i < m->range_count && status == OPJIT_OK; i++)
         status = opjit_model_get_dim(m->model, m->ranges[i].name, &m->dims[i], &m->error);

@@ -153,7 +153,7 @@ def check_images(folder):
 
 
 def check_multiples(model, folder):
-    """A name that the model has not, which a size of it reads."""
+    """A name that the model has not, which a size of it reads; and multiples of a step."""
     ranges = ["--dim", "n=3*k", "--dim", "k=1..200:80"]
     for n in (3, 57, 600):
         x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
@@ -164,6 +164,38 @@ def check_multiples(model, folder):
     refused('input "x": size 0 is 100, which 3*k never is', *given, *ranges)
     np.save(folder / "x.npy", np.zeros((99, 48), "f"))
     refused('no input of the model has a dimension "h"', *given, *ranges, "--dim", "h=1..9")
+    refused('size 0 is 99, must be a multiple of 12 (n/12)', *given, "--dim", "n=12..600/12")
+    refused("--dim n: 3 is no multiple of 2", *given, "--dim", "n=3..600/2")
+    refused("--dim n: 0 is no multiple of 0", *given, "--dim", "n=0..600/0")
+    refused('--dim: ":9" behind the step', *given, "--dim", "n=3..600/3:9")
+    refused('no input of the model has a dimension "m/3"', *given, "--dim", "m=3..600/3")
+    for ways in (ranges, ["--dim", "n=3..600:240/3"], ["--dim", "n=3..600/3"]):  # without a file, which says one size
+        done = call("compile", model, *ways, "-o", folder / "made", "--quiet")
+        header = (folder / "made" / "mlp.h").read_text() if done.returncode == 0 else done.stderr
+        if "_DIM0_MOST 200\n" not in header or "FLOAT32 [3 * " not in header:
+            sys.exit(f"compile {ways}: {header}")
+        done = call("bench", model, *ways, "--quick")
+        if done.returncode != 0 or ": 1 to 200, " not in done.stdout:
+            sys.exit(f"bench {ways}: {done.stdout}{done.stderr}")
+
+
+def check_towers(folder):
+    """Images that are halved three times: of multiples of 8 there is one kernel."""
+    pads = {"pads": [1, 1, 1, 1]}
+    halves = {"strides": [2, 2], **pads}
+    model = folder / "tower.onnx"
+    save(model, [("Conv", ["x", "a"], ["c"], halves), ("Relu", ["c"], ["r"]), ("Conv", ["r", "b"], ["d"], halves),
+                 ("MaxPool", ["d"], ["p"], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+                 ("Resize", ["p", "", "twice"], ["u"], {"mode": "nearest"}), ("Conv", ["u", "b"], ["e"], pads),
+                 ("Concat", ["d", "e"], ["y"], {"axis": 1})],
+         [("x", [1, 3, "h", "w"])], [("y", [1, 16, "p", "q"])],
+         [weights("a", 8, 3, 3, 3), weights("b", 8, 8, 3, 3, seed=2),
+          numpy_helper.from_array(np.float32([1, 1, 2, 2]), "twice")])
+    ranges = ["--dim", "h=8..320:80/8", "--dim", "w=8..320:96/8"]
+    for h, w in ((8, 8), (16, 320), (80, 96), (320, 24), (104, 40)):
+        x = np.random.default_rng(h).standard_normal((1, 3, h, w)).astype("f")
+        if run(model, x, folder, *ranges) != run(model, x, folder):
+            sys.exit(f"{model.name}, h={h}, w={w}: other bytes than for this size alone")
 
 
 def call(*args):
@@ -221,6 +253,7 @@ def main(folder):
     refused('--dim: "x" is no size from 0', *given, "--dim", "n=1..x")
     refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
     check_multiples(model, folder)
+    check_towers(folder)
     check_images(folder)
     joined = folder / "joined.onnx"
     save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],
@@ -250,10 +283,11 @@ def main(folder):
         parts = [np.random.default_rng(i).standard_normal((rows, 4)).astype("f")
                  for i, rows in enumerate((n, n + 1, 2 * n - 1))]
         assert np.array_equal(k(*parts), np.concatenate(parts)), n
-    k = opjit.compile(str(model), dims={"n": "3*k", "k": (1, 200, 80)})
-    for n in (3, 57, 600):
-        x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
-        assert k(x=x).tobytes() == opjit.compile(str(model), dims={"n": n})(x).tobytes(), n
+    for dims in ({"n": "3*k", "k": (1, 200, 80)}, {"n": (3, 600, 240, 3)}):
+        k = opjit.compile(str(model), dims=dims)
+        for n in (3, 57, 600):
+            x = np.random.default_rng(n).standard_normal((n, 48)).astype("f")
+            assert k(x=x).tobytes() == opjit.compile(str(model), dims={"n": n})(x).tobytes(), n
     k = opjit.compile(str(folder / "encoder.onnx"), dims={"n": (1, 300, 100), "rows": (1, 40, 1)})
     for rows, n in ((1, 1), (9, 2), (1, 300), (3, 257), (2, 64)):
         x = np.random.default_rng(n).standard_normal((rows, n, 16)).astype("f")

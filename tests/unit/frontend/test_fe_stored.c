@@ -101,6 +101,12 @@ START_TEST(all_else_of_it_works)
     ck_assert(in.binding == 0 && out.binding == 1 && in.rank == 2 && in.sizes[1] == INNER && out.sizes[0] == ROWS);
     ck_assert(opjit_model_get_dim(model, "n", &size, &error) == OPJIT_OK && size == ROWS);
     ck_assert_int_eq(opjit_model_get_dim(model, "m", &size, &error), OPJIT_INVALID_ARGUMENT);
+    static const char *const none[] = { "n/0", "n/", "n/x", "n/4x", "n/99999999999999999999", "m/1", "/1" };
+    for (uint32_t i = 0; i < sizeof none / sizeof *none; i++)
+        ck_assert_msg(opjit_model_get_dim(model, none[i], &size, &error) == OPJIT_INVALID_ARGUMENT, "%s", none[i]);
+    ck_assert(opjit_model_get_dim(model, "n/1", &size, &error) == OPJIT_OK && size == ROWS);
+    ck_assert(opjit_model_get_dim(model, "n/97", &size, &error) == OPJIT_INVALID_ARGUMENT && size == 0);
+    ck_assert_ptr_nonnull(strstr(error.message, "must be a multiple of 97 (n/97)"));
     ck_assert_int_eq(opjit_model_compile(model, NULL, &kernel, &error), OPJIT_OK);
     ck_assert_ptr_null(model->whole);
     ck_assert_msg(opjit_kernel_optimize(kernel, &error) == OPJIT_OK, "%s", error.message);

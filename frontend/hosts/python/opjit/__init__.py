@@ -40,17 +40,17 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
     Of a model: dims={"batch": 1} for dimensions that it only names, shapes={"x": (1, 3)} for inputs as a whole,
     values={"n": array} for inputs that are constants.
     dims={"n": (1, 4096, 512)}: one kernel for all sizes from 1 to 4096, 512 being a typical one, of a model or of a
-    function that takes sizes by name and gives tensors."""
+    function that takes sizes by name and gives tensors; (32, 4096, 512, 32): for the multiples of 32 among them."""
     if not 0 <= threads <= 256:
         raise ValueError(f"threads: {threads}, must be 0 to 256")
     if what is None or isinstance(what, Graph):
         raise TypeError(f"tensors, a model or a function are compiled, {type(what)} given")
     dims = {f"{name}={size}" if isinstance(size, str) else name: 0 if isinstance(size, str) else size
             for name, size in (dims or {}).items()}
-    ranges = {name: _range(name, size) for name, size in dims.items() if not isinstance(size, int)}
+    ranges = dict(_range(name, size) for name, size in dims.items() if not isinstance(size, int))
     if isinstance(what, (str, bytes, _os.PathLike)):
         constants = {name: _content(array) for name, array in (values or {}).items()}
-        known = {name: size for name, size in (dims or {}).items() if name not in ranges}
+        known = {name: size for name, size in dims.items() if isinstance(size, int)}
 
         def read(*sizes):
             try:
@@ -68,7 +68,7 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
             raise TypeError("a function is compiled with dims={name: (least, largest, typical)} alone")
 
         def build(*sizes):
-            graph, outputs = _outputs(what(**dict(zip(ranges, sizes))))
+            graph, outputs = _outputs(what(**dict(map(_size, ranges, sizes))))
             return graph._built(outputs)
         return _told(_opjit.compile_dynamic(build, _rows(ranges), level, interpret, threads, False), interpret)
     if dims or shapes or values:
@@ -97,10 +97,22 @@ def _outputs(what):
 
 
 def _range(name, size):
-    """(least, largest, typical); without a typical size the middle."""
-    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3) or not set(map(type, size)) <= {int}:
-        raise TypeError(f"dims[{name!r}]: a size, or (least, largest, typical) is needed")
-    return tuple(size) if len(size) == 3 else (*size, (size[0] + size[1]) // 2)
+    """The kernel's name of the dimension, and (least, largest, typical); without a typical size the middle.  With a
+    step, all are divided by it, and the name is "name/step"."""
+    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3, 4) or not set(map(type, size)) <= {int}:
+        raise TypeError(f"dims[{name!r}]: a size, or (least, largest, typical), or these and a step is needed")
+    if len(size) < 4:
+        return name, tuple(size) if len(size) == 3 else (*size, (size[0] + size[1]) // 2)
+    for n in size:
+        if size[3] < 1 or n % size[3] != 0:
+            raise ValueError(f"dims[{name!r}]: {n} is no multiple of {size[3]}")
+    return f"{name}/{size[3]}", tuple(n // size[3] for n in size[:3])
+
+
+def _size(name, size):
+    """The argument of a function, and its size, for one of the kernel's dimension."""
+    name, _, step = name.partition("/")
+    return name, size * int(step or 1)
 
 
 def _rows(ranges):
