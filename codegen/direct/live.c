@@ -7,17 +7,25 @@
 
 /* --- what operations read and write ------------------------------------------------------------------------------- */
 
-uint32_t opjit_dx_reads(const dx_func *f, const dx_op *o, dx_reg out[DX_READS])
+enum { DX_READS = 6 };
+
+/* Registers that an operation reads, except for one that it writes, too.  Without jumps, as each register is one that
+ * some operations have, and others have not. */
+static inline uint32_t reads_of(const dx_func *f, const dx_op *o, dx_reg out[DX_READS])
 {
-    uint32_t count = 0;
     const dx_reg own[] = { o->a, o->b, o->c, o->mask };
-    for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (own[i])
-            out[count++] = own[i];
-    if (o->mem && f->mems[o->mem - 1].base)
-        out[count++] = f->mems[o->mem - 1].base;
-    if (o->mem && f->mems[o->mem - 1].index)
-        out[count++] = f->mems[o->mem - 1].index;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sizeof own / sizeof *own; i++) {
+        out[count] = own[i];
+        count += own[i] != 0;
+    }
+    if (o->mem) {
+        const dx_mem *const mem = &f->mems[o->mem - 1];
+        out[count] = mem->base;
+        count += mem->base != 0;
+        out[count] = mem->index;
+        count += mem->index != 0;
+    }
     return count;
 }
 
@@ -55,27 +63,22 @@ static void find_groups(dx_func *f)
     }
 }
 
-/* Backwards, so that what only dead operations read is dead, too. */
+/* Counts reads in `accesses`.  Backwards, so that what only dead operations read is dead, too. */
 static void drop_dead(dx_func *f)
 {
-    uint32_t *uses = ARENA_ARRAY(f->arena, uint32_t, f->reg_count + 1);
     dx_reg reads[DX_READS];
-    if (!uses) {
-        opjit_dx_refuse(f, "no memory");
-        return;
-    }
     for (uint32_t i = 0; i < f->op_count; i++) {
-        const uint32_t count = opjit_dx_reads(f, &f->ops[i], reads);
+        const uint32_t count = reads_of(f, &f->ops[i], reads);
         for (uint32_t k = 0; k < count; k++)
-            uses[reads[k]]++;
+            f->regs[reads[k]].accesses++;
     }
     for (uint32_t i = f->op_count; i-- > 0;) {
         dx_op *o = &f->ops[i];
-        if (has_effect(o) || (o->dst && uses[o->dst] > 0))
+        if (has_effect(o) || (o->dst && f->regs[o->dst].accesses > 0))
             continue;
-        const uint32_t count = opjit_dx_reads(f, o, reads);
+        const uint32_t count = reads_of(f, o, reads);
         for (uint32_t k = 0; k < count; k++)
-            uses[reads[k]]--;
+            f->regs[reads[k]].accesses--;
         o->kind = DX_NOTHING;
     }
 }
@@ -99,13 +102,9 @@ uint32_t opjit_dx_loop_at(const dx_live *l, uint32_t position)
     return op < l->f->op_count ? l->loop[op] : 0;
 }
 
-static void note(dx_live *l, dx_reg reg, uint32_t position, bool write, bool count)
+static void note(dx_live *l, dx_reg reg, uint32_t position, bool write)
 {
     dx_virtual *v = &l->f->regs[reg];
-    if (count) {
-        v->accesses++;
-        return;
-    }
     v->access[v->accesses++] = position << 1 | write;
     v->defs += write;
     const uint32_t loop = opjit_dx_loop_at(l, position);
@@ -113,7 +112,7 @@ static void note(dx_live *l, dx_reg reg, uint32_t position, bool write, bool cou
     v->weight += (uint64_t)1 << (depth < 8 ? 3 * depth : 24);
 }
 
-static void note_all(dx_live *l, bool count)
+static void note_all(dx_live *l)
 {
     dx_func *f = l->f;
     dx_reg reads[DX_READS];
@@ -121,13 +120,13 @@ static void note_all(dx_live *l, bool count)
         const dx_op *o = &f->ops[i];
         if (o->kind == DX_NOTHING)
             continue;
-        const uint32_t reading = opjit_dx_reads(f, o, reads);
+        const uint32_t reading = reads_of(f, o, reads);
         for (uint32_t k = 0; k < reading; k++)
-            note(l, reads[k], read_position(o, i), false, count);
+            note(l, reads[k], read_position(o, i), false);
         if (o->dst && o->tied)
-            note(l, o->dst, read_position(o, i), false, count);
+            note(l, o->dst, read_position(o, i), false);
         if (o->dst)
-            note(l, o->dst, write_position(o, i), true, count);
+            note(l, o->dst, write_position(o, i), true);
     }
 }
 
@@ -152,7 +151,9 @@ static void find_accesses(dx_live *l)
 {
     dx_func *f = l->f;
     uint64_t total = 0;
-    note_all(l, true);
+    for (uint32_t i = 0; i < f->op_count; i++) /* reads are counted */
+        if (f->ops[i].kind != DX_NOTHING && f->ops[i].dst)
+            f->regs[f->ops[i].dst].accesses += 1 + (f->ops[i].tied != 0);
     for (dx_reg r = 1; r < f->reg_count; r++)
         total += f->regs[r].accesses;
     uint32_t *all = ARENA_ARRAY(f->arena, uint32_t, total + 1);
@@ -165,7 +166,7 @@ static void find_accesses(dx_live *l)
         all += f->regs[r].accesses;
         f->regs[r].accesses = 0;
     }
-    note_all(l, false);
+    note_all(l);
     for (dx_reg r = 1; r < f->reg_count; r++)
         sort(&f->regs[r]);
 }
@@ -209,7 +210,7 @@ static void find_flow(const dx_func *f, const uint8_t *number, flow *flows)
             const dx_op *o = &f->ops[i];
             if (o->kind == DX_NOTHING)
                 continue;
-            const uint32_t count = opjit_dx_reads(f, o, reads);
+            const uint32_t count = reads_of(f, o, reads);
             for (uint32_t k = 0; k < count; k++)
                 flows[b].reads |= bit_of(number, reads[k]) & ~flows[b].writes;
             flows[b].writes |= o->dst ? bit_of(number, o->dst) : 0;

@@ -5,15 +5,11 @@
 
 #include "codegen/direct.h"
 
-enum { DX_READS = 8 };
-
 typedef struct dx_live {
     dx_func *f;
     uint32_t *loop; /* by operation: the innermost loop, + 1 */
 } dx_live;
 
-/* Registers that an operation reads, except for one that it writes, too. */
-uint32_t opjit_dx_reads(const dx_func *f, const dx_op *o, dx_reg out[DX_READS]);
 uint32_t opjit_dx_loop_at(const dx_live *l, uint32_t position);
 void opjit_dx_interval(const dx_live *l, dx_virtual *v);
 void opjit_dx_join(dx_live *l); /* join.c */
