@@ -230,7 +230,7 @@ typedef struct cg_func {
     cg_entry *sides[CG_MAX_SIDE_BY_SIDE][CG_SLOTS];
     ir_ref *order;            /* nodes of one statement, operands first, where copies are emitted side by side */
     uint32_t orders;          /* that were made so far */
-    cg_acc *accs;             /* by node */
+    cg_acc **accs;            /* by node: of accumulators */
     LLVMValueRef *bases;      /* by tensor */
     LLVMValueRef *params;     /* by parameter */
     cg_row rows[CG_MAX_ROWS]; /* the latest ones */

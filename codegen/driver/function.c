@@ -119,7 +119,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
 static bool allocate(cg_func *f)
 {
     f->info = ARENA_ARRAY(f->arena, cg_info, f->ir->node_count);
-    f->accs = ARENA_ARRAY(f->arena, cg_acc, f->ir->node_count);
+    f->accs = ARENA_ARRAY(f->arena, cg_acc *, f->ir->node_count);
     f->bases = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->tensor_count);
     f->params = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->param_count);
     bool ok = f->info && f->accs && f->bases && f->params;

@@ -258,14 +258,18 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
                                        .late = true,
                                        .weight = 1,
                                        .seen = true };
-    p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->distributed };
+    cg_acc *const acc = p->f->accs[statement] = ARENA_NEW(p->f->arena, cg_acc);
+    if (!acc)
+        return opjit_rt_no_memory(p->f->error);
+    acc->type = (ir_type)n->type;
+    acc->own = p->distributed;
     return OPJIT_OK;
 }
 
 static void plan_upd(planner *p, ir_ref statement)
 {
     const ir_func *ir = p->f->ir;
-    cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
+    cg_acc *acc = p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
     acc->apart = p->distributed && !acc->own;
     if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 &&

@@ -160,7 +160,7 @@ static LLVMValueRef array(cg_func *f, uint32_t bits, uint32_t count)
 void opjit_cg_acc(cg_func *f, ir_ref statement)
 {
     const ir_node *acc = ir_at(f->ir, statement);
-    cg_acc *a = &f->accs[statement];
+    cg_acc *a = f->accs[statement];
     LLVMValueRef zero = number(f, 64, 0);
     const uint32_t lanes = cg_acc_lanes(acc, a), bits = cg_acc_bits(a);
     *a = (cg_acc){ .type = a->type,
@@ -367,7 +367,7 @@ void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, L
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
 {
     const ir_node *acc = ir_at(f->ir, statement);
-    const cg_acc *a = &f->accs[statement];
+    const cg_acc *a = f->accs[statement];
     if (a->held_count > 0) /* of one lane: rule V10 allows no other to be read where it is in registers */
         return a->held[0];
     const cg_part e = fold(f, acc, a);
@@ -439,7 +439,7 @@ static LLVMValueRef lanes_as_bits(cg_func *f, ir_ref value)
 void opjit_cg_upd(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
-    const cg_acc *a = &f->accs[n->ref];
+    cg_acc *const a = f->accs[n->ref];
     cg_loop *loop = &f->loops[f->loop_count - 1];
     const ir_ref value = ir_operand(f->ir, statement, 0);
     const bool dot = acc->kind == IR_DOT;
@@ -451,13 +451,13 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
         all.some = opjit_cg_number(f, 1, f->piece->lanes, 1);
     }
     if (a->apart) {
-        opjit_cg_apart_update(f, acc, &f->accs[n->ref], all);
+        opjit_cg_apart_update(f, acc, a, all);
         return;
     }
     if (a->held_count > 0) {
         const uint64_t place = (uint64_t)loop->offset / f->piece->lanes % a->held_count;
         const bool apart = f->piece->lanes > 1 && (acc->kind == IR_KMIN || acc->kind == IR_KMAX);
-        LLVMValueRef *held = apart ? &f->accs[n->ref].waits[place] : &f->accs[n->ref].held[place];
+        LLVMValueRef *held = apart ? &a->waits[place] : &a->held[place];
         if (*held)
             all = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = *held }, all);
         *held = cg_as_held(f, a, all.value);

@@ -4,14 +4,14 @@
 
 static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
 {
-    return cg_acc_lanes(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
+    return cg_acc_lanes(ir_at(f->ir, ir_at(f->ir, s)->ref), f->accs[ir_at(f->ir, s)->ref]);
 }
 
 /* The vectors of `lanes` that the accumulator of an UPD would be in; 0: it can't be in registers. */
 static uint32_t vectors_of(const cg_func *f, ir_ref s, uint32_t lanes)
 {
     const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
-    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked)
+    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref]->blocked)
         return 0;
     const uint32_t all = lanes_of_upd(f, s);
     if (lanes == 1)
@@ -45,7 +45,7 @@ bool opjit_cg_can_hold(const cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes,
 /* The accumulator that the statement updates if it is held in registers; else NULL. */
 static cg_acc *held_by(cg_func *f, ir_ref s)
 {
-    cg_acc *const a = ir_at(f->ir, s)->op == IR_UPD ? &f->accs[ir_at(f->ir, s)->ref] : NULL;
+    cg_acc *const a = ir_at(f->ir, s)->op == IR_UPD ? f->accs[ir_at(f->ir, s)->ref] : NULL;
     return a && a->held_count > 0 ? a : NULL;
 }
 
@@ -59,7 +59,7 @@ void opjit_cg_hold_load(cg_func *f, ir_ref body, uint32_t lanes)
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         const uint32_t vectors = vectors_of(f, s, lanes);
         if (vectors > 0)
-            f->accs[ir_at(f->ir, s)->ref].held_count = vectors;
+            f->accs[ir_at(f->ir, s)->ref]->held_count = vectors;
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
             a->held[i] = cg_as_held(f, a,

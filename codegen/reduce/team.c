@@ -40,12 +40,12 @@ void opjit_cg_apart_update(cg_func *f, const ir_node *acc, cg_acc *a, cg_part e)
 static cg_acc *apart_of(const cg_func *f, ir_ref body, ir_ref s)
 {
     const ir_node *n = ir_at(f->ir, s);
-    if (n->op != IR_UPD || !f->accs[n->ref].apart)
+    if (n->op != IR_UPD || !f->accs[n->ref]->apart)
         return NULL;
     for (ir_ref r = body; r != s; r = ir_at(f->ir, r)->next)
         if (ir_at(f->ir, r)->op == IR_UPD && ir_at(f->ir, r)->ref == n->ref)
             return NULL;
-    return &f->accs[n->ref];
+    return f->accs[n->ref];
 }
 
 static uint32_t parts_of(const cg_func *f, ir_ref s)
