@@ -182,17 +182,22 @@ static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, con
         *w = other;
 }
 
-/* Whether the rows are one vector, more or less, and steps that take no part would be made by other tiles. */
-static bool is_one_vector(const window *w, int64_t lanes)
+/* Whether other tiles would choose which steps take part, so that few rows are worth vectors, too. */
+static bool may_choose(const window *w)
 {
-    return w->values[WINDOW_CONDITION] != 0 && w->group <= lanes && w->group > lanes / 2;
+    return w->values[WINDOW_CONDITION] != 0;
+}
+
+static bool has_enough_rows(const window *w, int64_t lanes)
+{
+    return may_choose(w) ? w->group > lanes / 2 : w->group >= LEAST_ROWS;
 }
 
 /* With tiles of two vectors of rows, or of four where these are no more work. */
 static void choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     window wide = *w;
-    if (given == NULL && is_one_vector(w, lanes)) {
+    if (given == NULL && may_choose(w) && w->group <= lanes) {
         choose_sizes_of(w, given, lanes, target, 1);
         return;
     }
@@ -252,10 +257,9 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
         (c->length > w->most && w->most != c->def.block))
         return false;
     if (given != NULL ? given->by_rows == 0
-                      : !r->once || from == 0 || !opjit_ir_may_keep(bytes, from) ||
-                            (w->group < LEAST_ROWS && !is_one_vector(w, lanes)))
+                      : !r->once || from == 0 || !opjit_ir_may_keep(bytes, from) || !has_enough_rows(w, lanes))
         return false;
-    const bool parts = w->values[WINDOW_CONDITION] != 0;
+    const bool parts = may_choose(w);
     other.by_rows = true;
     other.plain = other.later = other.beside = other.lined = false;
     if (!(parts ? opjit_ir_window_find_phases(&other) : is_of_rows(w)) || !set_whole(&other))
