@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window_plain.c - windows without taps whose lines follow each other in memory, in the windows' factor as in the
- * result (1 x 1 convolutions): tiles read positions as they lie, and store results there.  Part of place.
+ * result (1 x 1 convolutions): tiles read positions as they lie, and store results there.  So are windows of one axis
+ * with a stride (signals), whose taps are copied for each position.  Part of place.
  *
  *     for each block of rows and of positions, in parallel
  *         for each block of k; for each tile of positions; for each tile of rows
@@ -69,19 +70,29 @@ static bool stores_one(const window *w)
     const ir_func *f = w->c.f;
     const ir_tensor *out = &f->tensors[ir_at(f, r->members[r->count - 1].statement)->ref];
     const int32_t y = w->axis[0].dimension, x = w->axis[1].dimension;
-    return !w->alone && !w->single && !w->pool && w->rows >= 0 && !window_varies(w) && !r->is_step && x > 0 &&
-           x == y + 1 && out->alias == 0 && out->shared == 0 && is_one(out, y);
+    return !w->alone && !w->single && !w->pool && w->rows >= 0 && !window_varies(w) && !r->is_step &&
+           out->alias == 0 && out->shared == 0 &&
+           (x < 0 ? out->strides[y] == 1 : x > 0 && x == y + 1 && is_one(out, y));
+}
+
+/* Whether windows slide along one axis with a stride, and enough rows read a position's taps that these are copied. */
+static bool is_signal(const window *w)
+{
+    return w->axis[1].dimension < 0 && w->axis[0].stride > 1 && !w->gathers && w->values[WINDOW_CONDITION] == 0 &&
+           w->c.length <= w->most && window_is_read_often(w);
 }
 
 static bool may_be_plain(const window *w)
 {
-    return stores_one(w) && w->bare && w->bytes == 0 && w->depth == 1 && w->axis[0].stride == 1 &&
-           w->axis[1].stride == 1 && ir_is_float((ir_type)w->c.def.type);
+    const bool bare = w->bare && w->depth == 1 && w->axis[0].stride == 1 && w->axis[1].stride == 1;
+    return stores_one(w) && (w->axis[1].dimension < 0 ? is_signal(w) : bare) && w->bytes == 0 &&
+           ir_is_float((ir_type)w->c.def.type);
 }
 
 bool opjit_ir_window_may_join(const window *w)
 {
-    return stores_one(w) && w->apart == w->axis[1].size && w->axis[0].size % w->block == 0;
+    return stores_one(w) && w->axis[1].dimension >= 0 && w->apart == w->axis[1].size &&
+           w->axis[0].size % w->block == 0;
 }
 
 /* What a block may have at most: totals, elements of a row of the copy of all positions, and rows. */
@@ -144,7 +155,8 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     const double more = 1.04; /* steps of tiles of three vectors, which load less */
-    if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
+    const double others = opjit_ir_window_for_threads(w, opjit_ir_window_cost(w)) / (double)w->c.length;
+    if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0 || (given != NULL && w->depth > 1))
         return false;
     const int64_t part = (int64_t)target->l2 / PARTS / size;
     const bool whole = w->c.length <= w->most;
@@ -158,7 +170,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const bool may_widen = given == NULL && opjit_ir_window_widen(&wide, lanes, target);
     const double cost = choose_blocks(w, given, lanes, &most);
     const double of_wide = may_widen ? choose_blocks(&wide, NULL, lanes, &most) : INFINITY;
-    if (cost == INFINITY && of_wide == INFINITY)
+    if ((cost == INFINITY && of_wide == INFINITY) || (w->depth > 1 && fmin(cost, of_wide) > others))
         return false;
     if (of_wide <= cost * more)
         *w = wide;
@@ -175,6 +187,8 @@ ir_ref opjit_ir_window_set_position(const window *w, ir_ref position, ir_ref *at
     ir_func *f = w->c.f;
     const ir_ref width = opjit_ir_index(f, w->axis[1].size);
     const ir_ref all = contract_plus(&w->c, contract_times(&w->c, w->first_position, w->axis[1].size), position);
+    if (w->axis[1].dimension < 0)
+        return at[w->axis[0].dimension] = all;
     at[w->axis[0].dimension] = ir_make2(f, IR_IDIV, IR_INDEX, all, width);
     return at[w->axis[1].dimension] = ir_make2(f, IR_IMOD, IR_INDEX, all, width);
 }
@@ -183,10 +197,15 @@ ir_ref opjit_ir_window_set_position(const window *w, ir_ref position, ir_ref *at
 static ir_ref element(window *w, block *list, ir_ref k, ir_ref position)
 {
     ir_ref digits[WINDOW_DIGITS], at[9];
+    ir_func *f = w->c.f;
     memcpy(at, w->c.at, sizeof at);
-    for (uint32_t d = 0; d < w->digit_count; d++)
-        digits[d] = opjit_ir_index(w->c.f, 0);
-    digits[0] = contract_plus(&w->c, w->first_channel, k);
+    for (uint32_t d = 0; d < w->digit_count; d++) {
+        const window_digit *digit = &w->digits[d];
+        digits[d] = ir_make2(f, IR_IDIV, IR_INDEX, k, opjit_ir_index(f, digit->divide));
+        if (d > 0)
+            digits[d] = ir_make2(f, IR_IMOD, IR_INDEX, digits[d], opjit_ir_index(f, digit->size));
+    }
+    digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
     (void)opjit_ir_window_set_position(w, position, at);
     return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
 }
@@ -230,8 +249,9 @@ bool opjit_ir_window_is_in_order(window *w, const block *list, ir_ref variable)
 {
     ir_func *f = w->c.f;
     const uint32_t d = (uint32_t)w->axis[0].dimension;
-    return is_linear(w, list, variable) &&
-           opjit_ir_join_coordinates(f, ir_operand(f, list->tail, 1 + d), ir_operand(f, list->tail, 2 + d),
+    if (!is_linear(w, list, variable) || w->axis[1].dimension < 0)
+        return is_linear(w, list, variable);
+    return opjit_ir_join_coordinates(f, ir_operand(f, list->tail, 1 + d), ir_operand(f, list->tail, 2 + d),
                                      w->axis[1].size) != 0;
 }
 
@@ -362,7 +382,8 @@ static void set_k(window *w, ir_ref q, int64_t here)
 {
     contraction *c = &w->c;
     w->first_channel = c->first_k = contract_times(c, q, w->most);
-    w->here_channels = c->here_k = opjit_ir_index(c->f, here);
+    c->here_k = opjit_ir_index(c->f, here);
+    w->here_channels = w->depth == 1 ? c->here_k : opjit_ir_index(c->f, w->channels);
 }
 
 void opjit_ir_window_plain(window *w, block *list)

@@ -407,7 +407,7 @@ bool opjit_ir_window_write(window *w, block *stages)
     opjit_ir_block_move(f, &made, stages);
     if (c->r->count > 1)
         f->tensors[c->def.ref].role = IR_VALUE;
-    if (w->plain || w->joins)
+    if ((w->plain || w->joins) && w->axis[1].dimension >= 0)
         c->r->sources[ir_at(f, c->r->members[c->r->count - 1].statement)->ref].joined = w->axis[1].dimension;
     return true;
 }
