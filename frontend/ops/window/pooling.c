@@ -75,8 +75,9 @@ static ir_ref divisor(const op_lowering *l, const op_element *e, const fe_window
 {
     if (opjit_fe_window_number(l->op->def, l->op->desc, "IncludePadding") != 0)
         return opjit_fe_real(e->f, e->type, opjit_fe_window_taps(w));
-    const ir_ref count = opjit_fe_window_inside(e->f, w, image, at), least = opjit_ir_const(e->f, IR_U64, 1);
-    return cast_to(e, e->type, ir_expr2(e->f, IR_MAX, IR_U64, count, least));
+    const ir_type type = opjit_fe_window_count_type(w);
+    const ir_ref count = opjit_fe_window_inside(e->f, w, image, at), least = opjit_ir_const(e->f, type, 1);
+    return cast_to(e, e->type, ir_expr2(e->f, IR_MAX, type, count, least));
 }
 
 /* The sum over the window / its divisor */

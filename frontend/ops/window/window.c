@@ -162,16 +162,22 @@ static ir_ref taps_before(ir_func *f, const fe_window *w, uint32_t d, ir_ref fir
                     opjit_ir_index(f, 0), opjit_ir_index(f, w->sizes[d]));
 }
 
+ir_type opjit_fe_window_count_type(const fe_window *w)
+{
+    return opjit_fe_window_taps(w) <= INT32_MAX ? IR_I32 : IR_U64;
+}
+
 ir_ref opjit_fe_window_inside(ir_func *f, const fe_window *w, const fe_tensor *image, const ir_ref *at)
 {
+    const ir_type type = opjit_fe_window_count_type(w);
     ir_ref count = 0;
 
     for (uint32_t d = 0; d < w->count; d++) {
         const ir_ref first = first_tap(f, w, d, at);
         const ir_ref to = taps_before(f, w, d, first, (int64_t)image->sizes[WINDOW_FIRST + d]);
         const ir_ref along =
-            ir_expr1(f, IR_ELEM, IR_U64, ir_expr2(f, IR_ISUB, IR_INDEX, to, taps_before(f, w, d, first, 0)));
-        count = d == 0 ? along : ir_expr2(f, IR_MUL, IR_U64, count, along);
+            ir_expr1(f, IR_ELEM, type, ir_expr2(f, IR_ISUB, IR_INDEX, to, taps_before(f, w, d, first, 0)));
+        count = d == 0 ? along : ir_expr2(f, IR_MUL, type, count, along);
     }
     return count;
 }

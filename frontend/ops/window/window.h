@@ -57,7 +57,8 @@ void opjit_fe_window_infer(op_inference *s);
  * whether it lies inside. */
 ir_ref opjit_fe_window_tap(ir_func *f, const fe_window *w, const fe_tensor *image, const ir_ref *at, ir_ref tap,
                            ir_ref of[OPJIT_MAX_RANK]);
-/* How many taps of that window lie inside, exactly: a UINT64. */
+/* How many taps of that window lie inside, exactly: an INT32 where that holds all of them, else a UINT64. */
+ir_type opjit_fe_window_count_type(const fe_window *w);
 ir_ref opjit_fe_window_inside(ir_func *f, const fe_window *w, const fe_tensor *image, const ir_ref *at);
 /* The other way: how many windows may hold a pixel.  Along a dimension these are the neighbours that reach it, or, with
  * dilations, one for each tap. */

@@ -30,6 +30,7 @@ enum {
     MORE_BLOCKS = 2,   /* and so many times as many of rows as others have */
     ROWS_OF_ONE = 8,   /* of a tile of one vector */
     READ = 2,          /* as many rows take as long as reading a tile's positions where they lie */
+    FEW_STEPS = 64,    /* of a signal's sum, beside which storing and loading totals takes long */
 };
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
@@ -75,11 +76,12 @@ static bool stores_one(const window *w)
            (x < 0 ? out->strides[y] == 1 : x > 0 && x == y + 1 && is_one(out, y));
 }
 
-/* Whether windows slide along one axis with a stride, and enough rows read a position's taps that these are copied. */
+/* Whether windows of few taps slide along one axis with a stride, and enough rows read a position's taps that these are
+ * copied. */
 static bool is_signal(const window *w)
 {
     return w->axis[1].dimension < 0 && w->axis[0].stride > 1 && !w->gathers && w->values[WINDOW_CONDITION] == 0 &&
-           w->c.length <= w->most && window_is_read_often(w);
+           w->c.length <= w->most && w->c.length <= FEW_STEPS && window_is_read_often(w);
 }
 
 static bool may_be_plain(const window *w)
@@ -155,8 +157,9 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     const double more = 1.04; /* steps of tiles of three vectors, which load less */
+    const bool signal = given == NULL && w->axis[1].dimension < 0;
     const double others = opjit_ir_window_for_threads(w, opjit_ir_window_cost(w)) / (double)w->c.length;
-    if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0 || (given != NULL && w->depth > 1))
+    if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
         return false;
     const int64_t part = (int64_t)target->l2 / PARTS / size;
     const bool whole = w->c.length <= w->most;
@@ -170,7 +173,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const bool may_widen = given == NULL && opjit_ir_window_widen(&wide, lanes, target);
     const double cost = choose_blocks(w, given, lanes, &most);
     const double of_wide = may_widen ? choose_blocks(&wide, NULL, lanes, &most) : INFINITY;
-    if ((cost == INFINITY && of_wide == INFINITY) || (w->depth > 1 && fmin(cost, of_wide) > others))
+    if ((cost == INFINITY && of_wide == INFINITY) || (signal && fmin(cost, of_wide) > others))
         return false;
     if (of_wide <= cost * more)
         *w = wide;
