@@ -158,7 +158,7 @@ bool opjit_ir_window_choose_plain(window *w, const ir_tiles *given, int64_t lane
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     const double more = 1.04; /* steps of tiles of three vectors, which load less */
     const bool signal = given == NULL && w->axis[1].dimension < 0;
-    const double others = opjit_ir_window_for_threads(w, opjit_ir_window_cost(w)) / (double)w->c.length;
+    const double others = opjit_ir_window_for_threads(w, opjit_ir_window_cost(w)) / (double)w->depth;
     if (!may_be_plain(w) || w->c.side[CONTRACT_COLUMNS].tile % lanes != 0)
         return false;
     const int64_t part = (int64_t)target->l2 / PARTS / size;
