@@ -98,19 +98,42 @@ LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quoti
     return opjit_cg_plus(f, a, b);
 }
 
+/* What a coordinate is with var at 0, where that is known without more ado: 0, or the other term of a sum. */
+static ir_ref at_zero(const cg_func *f, ir_ref coordinate, ir_ref var)
+{
+    const ir_node *n = ir_at(f->ir, coordinate);
+    if (coordinate == var)
+        return 0;
+    for (uint32_t i = 0; i < 2 && n->op == IR_IADD; i++)
+        if (ir_operand(f->ir, coordinate, i) == var)
+            return ir_operand(f->ir, coordinate, 1 - i);
+    return coordinate;
+}
+
+static bool is_same_row(const cg_func *f, const cg_row *a, const cg_row *b)
+{
+    bool same = a->tensor == b->tensor;
+    for (uint32_t d = 0; same && d < sizeof a->at / sizeof *a->at; d++) {
+        const ir_ref x = a->at[d], y = b->at[d];
+        same = x == y || (x != 0 && y != 0 && ir_at(f->ir, x)->op == IR_ISCALE && ir_at(f->ir, y)->op == IR_ISCALE &&
+                          ir_operand(f->ir, x, 0) == ir_operand(f->ir, y, 0) &&
+                          ir_operand(f->ir, x, 1) == ir_operand(f->ir, y, 1));
+    }
+    return same;
+}
+
 /* The address with var at 0.  Adjacent loops share the rows that they have in common. */
 static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
 {
     cg_row row = { .tensor = a->tensor };
     bool plain = true;
     for (uint32_t d = 0; d < a->rank; d++) {
-        const ir_ref c = cg_coordinate(f, a, d);
-        row.at[d] = c == var || cg_stride(f, a, d) == 0 ? 0 : c;
-        plain = plain && (row.at[d] == 0 || !(f->info[c].vary & f->info[var].vary)) && !opjit_cg_varies(f, c);
+        const ir_ref c = cg_stride(f, a, d) == 0 ? 0 : at_zero(f, cg_coordinate(f, a, d), var);
+        row.at[d] = c;
+        plain = plain && (c == 0 || (!(f->info[c].vary & f->info[var].vary) && !opjit_cg_varies(f, c)));
     }
     for (uint32_t i = 0; plain && i < CG_MAX_ROWS; i++)
-        if (f->rows[i].tensor == row.tensor && memcmp(f->rows[i].at, row.at, sizeof(row.at)) == 0 &&
-            opjit_cg_live(f, &f->rows[i].entry))
+        if (is_same_row(f, &f->rows[i], &row) && opjit_cg_live(f, &f->rows[i].entry))
             return f->rows[i].entry.value;
     LLVMValueRef offset = NULL, p = opjit_cg_base_pointer(f, a->tensor);
     for (uint32_t d = 0; d < a->rank; d++)

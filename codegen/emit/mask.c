@@ -19,7 +19,7 @@ LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c)
     LLVMValueRef v = bits == 1 ? c : is_extended(c) ? LLVMGetOperand(c, 0) : NULL;
     if (!v && opjit_cg_compares(f, bits, lanes) && !LLVMIsConstant(c))
         v = f->cpu->compare(f, LLVMRealUNO, opjit_cg_as_float(f, c), opjit_cg_as_float(f, c));
-    return v ? v : LLVMBuildICmp(f->b, LLVMIntNE, c, opjit_cg_number(f, bits, lanes, 0), "");
+    return v ? v : LLVMBuildICmp(f->b, LLVMIntSLT, c, opjit_cg_number(f, bits, lanes, 0), "");
 }
 
 bool opjit_cg_compares(const cg_func *f, uint32_t bits, uint32_t lanes)

@@ -191,15 +191,6 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     return false;
 }
 
-/* Whether the lengths of all loops in the stage's iteration follow from dimensions: then they are the same for all. */
-static bool is_same(const cg_func *f, ir_ref first)
-{
-    bool same = f->ir->first_dim != 0 && !f->peak;
-    for (ir_ref s = first; s != 0 && same; s = ir_at(f->ir, s)->next)
-        same = ir_at(f->ir, s)->op != IR_FOR || f->plans[s]->is.fixed || f->plans[s]->is.same;
-    return same;
-}
-
 /* Iterations of the stage per round: several, if each is a few vectors that are stored without a condition, because at
  * quick every round also stores the loop variable. */
 static int64_t iterations_at_once(const cg_func *f, ir_ref first)
@@ -228,8 +219,8 @@ static void plan_stage(cg_func *f, ir_ref stage)
     f->stage->once = ir_index_value(f->ir, ir_operand(f->ir, stage, 1)) == 1;
     if (f->cpu->grid || f->stage->once)
         return;
-    f->stage->early = !f->peak && is_ragged(f, first);
-    f->stage->same = is_same(f, first);
+    f->stage->early = !f->peak && !f->direct && is_ragged(f, first);
+    f->stage->same = f->ir->first_dim != 0 && !f->peak;
     if (ir_at(f->ir, first)->op == IR_FOR)
         f->stage->rows = opjit_cg_find_two_rows(f, &f->plans[first]->is);
     if (ir_at(f->ir, first)->op == IR_FOR && f->stage->rows.copies == 0)
