@@ -217,6 +217,8 @@ void opjit_ir_read_constants(ir_func *f); /* fold.c: of definitions that are one
 void opjit_ir_round_nearest(ir_func *f);  /* nearest.c */
 void opjit_ir_look_up_bytes(ir_func *f, const rt_target *target); /* byte_table.c; NULL: any target */
 void opjit_ir_remove_unread(ir_func *f);  /* fold.c: definitions */
+/* extremes.c: the places of extremes of long rows by two reductions that vectors make. */
+void opjit_ir_find_extremes(ir_func *f);
 /* cut_reductions.c: cuts few long reductions into blocks that can be computed in parallel. */
 void opjit_ir_cut_reductions(ir_func *f);
 /* orient.c: definitions take the order of coordinates in which what they read lies. */

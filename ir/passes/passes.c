@@ -108,6 +108,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
     if (!p.threads && env->target != NULL && !f->failed)
         opjit_ir_side_by_side(f, env->target);
     p.copies_end = f->tensor_count;
+    if (!p.threads && !f->failed)
+        opjit_ir_find_extremes(f);
     if (!f->failed)
         opjit_ir_cut_reductions(f);
     if (f->failed)
