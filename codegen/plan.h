@@ -153,7 +153,7 @@ typedef struct cg_stage_plan {
     ir_ref stage;
     bool once;       /* it has one iteration */
     bool early;      /* what loops count with is computed at the end of an iteration's first block */
-    bool same;       /* and before all iterations, where it follows from dimensions */
+    bool same;       /* what follows from dimensions alone is computed before all iterations */
     int64_t at_once; /* iterations per round */
     cg_two_rows rows;
     uint32_t interleaved; /* of these in a vector of each element of a row; 0: they are scalars */
