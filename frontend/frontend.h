@@ -312,11 +312,12 @@ opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
 /* dynamic_sizes.c: sizes of a graph's tensors that follow from dynamic dimensions. */
 typedef struct fe_sizes {
     rt_bytes noted, listed; /* what is known of each size; what was listed last, valid until the next list */
+    uint32_t version;       /* of what is known: as long as it is the same, so is that */
 } fe_sizes;
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator);
 void opjit_fe_sizes_free(fe_sizes *s);
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error);
-/* growth: by how much the largest sizes are larger than these. */
+/* growth: as opjit_fe_sizes_growth has it (dynamic_made.h). */
 opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growth, ir_sizes *out, opjit_error *error);
 /* dynamic_alike.c: gives a reading the whole's constants.  UNSUPPORTED: it is of another graph. */
 opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool has_zero, opjit_error *error);

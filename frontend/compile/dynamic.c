@@ -3,7 +3,7 @@
  * described for some of them. */
 #include <string.h>
 
-#include "frontend/frontend.h"
+#include "frontend/compile/dynamic_made.h"
 
 #include <opjit/dynamic.h>
 
@@ -63,6 +63,7 @@ typedef struct sampler {
     const opjit_allocator *allocator;
     ir_pass_env env;
     fe_sizes sizes;
+    fe_made *made;
     rt_arena arena;
     sampled *first, **next; /* all that were described; where the pointer to one more goes */
     uint32_t count, buffers;
@@ -108,18 +109,7 @@ static void forget_origins(ir_func *f)
         f->tensors[t].origin = 0;
 }
 
-/* How much larger than for these values sizes are at most in the range, below 1 where it lacks the values. */
-static double growth(const sampler *s, const ir_dim *dims, const int64_t *values)
-{
-    double most = 0;
-    for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
-        const double own = (double)dims[d].hi / (double)(values[d] > 0 ? values[d] : 1);
-        most = dims[d].lo < dims[d].hi && own > most ? own : most;
-    }
-    return most;
-}
-
-static opjit_status lower_sample(sampler *s, const ir_dim *dims, const int64_t *values, fe_graph *graph,
+static opjit_status lower_sample(sampler *s, double growth_of, const int64_t *values, fe_graph *graph,
                                  ir_func *out_value, ir_func *out, opjit_error *error)
 {
     TRY(opjit_fe_sample_read(s->graph, graph, has_zero(values, s->dynamic->dim_count), error));
@@ -130,7 +120,7 @@ static opjit_status lower_sample(sampler *s, const ir_dim *dims, const int64_t *
     if (s->count != 0 || out != NULL) /* forms are fitted by the first ones: not by sizes that differ in one */
         status = note(s, values, graph, error);
     if (status == OPJIT_OK && out != NULL)
-        status = opjit_fe_sizes_list(&s->sizes, out_value, growth(s, dims, values), &s->env.varying, error);
+        status = opjit_fe_sizes_list(&s->sizes, out_value, growth_of, &s->env.varying, error);
     if (status == OPJIT_OK && out != NULL)
         status = opjit_fe_make_loops(&s->env, out_value, out, error);
     else if (status == OPJIT_OK)
@@ -145,14 +135,21 @@ static opjit_status make_sample(void *user, const ir_dim *dims, const int64_t *v
 {
     sampler *s = user;
     fe_graph graph = { 0 };
-    opjit_status status;
+    bool found;
 
     if (fe_is_cancelled(s->options))
         return opjit_rt_cancelled(error);
-    status = read_for(s->dynamic, values, true, &graph, error);
+    fe_made_for key = { opjit_fe_sizes_growth(dims, s->dynamic->dim_count, values), s->sizes.version, { 0 } };
+    memcpy(key.values, values, s->dynamic->dim_count * sizeof *values);
+    TRY(opjit_fe_made_find(s->made, &key, out_value, out, &found, error));
+    if (found) /* it was made with loops, perhaps, without noting sizes */
+        return out == NULL ? opjit_fe_sizes_note(&s->sizes, out_value, error) : OPJIT_OK;
+    opjit_status status = read_for(s->dynamic, values, true, &graph, error);
     if (status == OPJIT_OK)
-        status = lower_sample(s, dims, values, &graph, out_value, out, error);
+        status = lower_sample(s, key.growth, values, &graph, out_value, out, error);
     opjit_fe_graph_free(&graph);
+    if (status == OPJIT_OK && s->count != 0) /* else it was not noted */
+        status = opjit_fe_made_keep(s->made, &key, out_value, out, error);
     return status;
 }
 
@@ -265,7 +262,8 @@ static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error
     ir_range *const ranges = ARENA_ARRAY(&s->arena, ir_range, IR_RANGES);
     uint32_t count, origin;
 
-    if (ranges == NULL)
+    s->made = ARENA_NEW(&s->arena, fe_made);
+    if (ranges == NULL || s->made == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
         const opjit_dim *own = &s->dynamic->dims[d];
@@ -314,6 +312,8 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
     opjit_fe_sizes_init(&s.sizes, allocator);
     status = make_general(&s, out, error);
     opjit_fe_sizes_free(&s.sizes);
+    if (s.made != NULL)
+        opjit_fe_made_free(s.made);
     opjit_rt_arena_free(&s.arena);
     out->passes_ms = rt_milliseconds() - start;
     if (status != OPJIT_OK)

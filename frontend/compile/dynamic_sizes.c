@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dynamic_sizes.c - which sizes of a graph's tensors follow from its dynamic dimensions: those in which readings for
  * some values differ.  Passes choose blocks that don't depend on these. */
-#include "frontend/frontend.h"
+#include "frontend/compile/dynamic_made.h"
 
 #include <math.h>
 
@@ -50,6 +50,7 @@ static uint64_t gcd_of(uint64_t a, uint64_t b)
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error)
 {
     const bool is_first = s->noted.size == 0;
+    bool changes = is_first;
     size_t k = 0;
 
     if (!is_first && !is_alike(s, value))
@@ -62,9 +63,11 @@ opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error 
                 continue;
             }
             noted_size *const own = noted_at(s, k);
-            own->unit = gcd_of(own->unit, size);
-            own->differs = own->differs != 0 || own->first != size;
+            const noted_size now = { own->first, gcd_of(own->unit, size), own->differs != 0 || own->first != size };
+            changes = changes || now.unit != own->unit || now.differs != own->differs;
+            *own = now;
         }
+    s->version += changes;
     return s->noted.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
@@ -81,6 +84,17 @@ static void list_size(fe_sizes *s, const ir_varying *own)
             return;
         }
     opjit_rt_bytes_append(&s->listed, own, sizeof *own);
+}
+
+double opjit_fe_sizes_growth(const ir_dim *dims, uint32_t count, const int64_t *values)
+{
+    double most = 0;
+
+    for (uint32_t d = 0; d < count; d++) {
+        const double own = (double)dims[d].hi / (double)(values[d] > 0 ? values[d] : 1);
+        most = dims[d].lo < dims[d].hi && own > most ? own : most;
+    }
+    return most < 1 ? most : 1;
 }
 
 opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growth, ir_sizes *out, opjit_error *error)
