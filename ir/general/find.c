@@ -243,48 +243,68 @@ static bool is_better(const finder *x, const ir_cut *cut, const ir_cut *other)
     return width(x, cut) > width(x, other);
 }
 
-/* One generalization; where it is refused, a better *out_cut if there is one. */
-static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out, ir_cut *out_cut, opjit_error *error)
+/* One generalization.  UNSUPPORTED: *t has those sizes for which it is refused, and t->general says whether there is
+ * one. */
+static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out, opjit_error *error)
 {
-    ir_cut cut = { .dim = IR_CUT_NONE };
-
     opjit_status status = opjit_ir_generalize(t->samples, guess, out, error);
     if (status != OPJIT_OK && error != NULL)
         x->origin = out->origin;
     TRY(status);
-    t->floors = t->floors || out->floors;
+    t->general = out;
+    t->floors = out->floors;
     status = opjit_ir_trial_prove(t, error);
-    if (status == OPJIT_OK)
-        return OPJIT_OK;
     if (status == OPJIT_UNSUPPORTED && error != NULL)
         blame_refused(t, x);
-    if (status == OPJIT_UNSUPPORTED) {
-        const opjit_status found = opjit_ir_trial_cut(t, &cut);
-        status = found != OPJIT_OK ? found : status;
-    }
-    if (cut.dim != IR_CUT_NONE && is_better(t->x, &cut, out_cut))
-        *out_cut = cut;
-    opjit_ir_general_free(out);
     return status;
 }
 
-/* By one guess after the other; the first one's refusal is the message. */
-static opjit_status try_guesses(finder *x, trial *t, ir_general *out, ir_cut *out_cut, opjit_error *error)
+/* A better *out_cut by what was refused, if there is one. */
+static opjit_status cut_refused(const finder *x, trial *t, ir_cut *out_cut)
 {
-    for (ir_guess guess = IR_GUESS_WHOLE; guess < IR_GUESSES && (guess != IR_GUESS_FLOORS || t->floors); guess++) {
-        const opjit_status status = try_one(x, t, guess, out, out_cut, guess == IR_GUESS_WHOLE ? error : NULL);
-        if (status == OPJIT_OK)
-            opjit_rt_error_clear(error);
+    ir_cut cut = { .dim = IR_CUT_NONE };
+
+    TRY(opjit_ir_trial_cut(t, &cut));
+    if (cut.dim != IR_CUT_NONE && is_better(x, &cut, out_cut))
+        *out_cut = cut;
+    return OPJIT_OK;
+}
+
+/* By one guess after the other; the first one's refusal is the message.  Where to cut is asked last: it is for nothing
+ * where another guess is right. */
+static opjit_status try_guesses(finder *x, const trial *all, ir_general *out, ir_cut *out_cut, opjit_error *error)
+{
+    ir_general generals[IR_GUESSES];
+    trial trials[IR_GUESSES];
+    opjit_status status = OPJIT_UNSUPPORTED;
+    uint32_t count = 0;
+
+    for (; count < IR_GUESSES && (count != IR_GUESS_FLOORS || trials[IR_GUESS_WHOLE].floors); count++) {
+        trials[count] = *all;
+        status = try_one(x, &trials[count], (ir_guess)count, &generals[count], count == 0 ? error : NULL);
         if (status != OPJIT_UNSUPPORTED)
-            return status;
+            break;
     }
-    return OPJIT_UNSUPPORTED;
+    if (status == OPJIT_OK) {
+        *out = generals[count];
+        opjit_rt_error_clear(error);
+    }
+    const uint32_t tried = status == OPJIT_UNSUPPORTED ? count : count + 1;
+    for (uint32_t i = 0; i < tried; i++) {
+        if (status == OPJIT_UNSUPPORTED && trials[i].general != NULL) {
+            const opjit_status found = cut_refused(x, &trials[i], out_cut);
+            status = found != OPJIT_OK ? found : status;
+        }
+        if (trials[i].general != NULL && (status != OPJIT_OK || i != count))
+            opjit_ir_general_free(&generals[i]);
+    }
+    return status;
 }
 
 static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
     ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count, .has_lines = x->lines->count != 0 };
-    trial t = { .x = x, .general = out, .samples = &samples };
+    trial t = { .x = x, .samples = &samples };
     opjit_status status = OPJIT_OK;
     rt_arena arena;
 

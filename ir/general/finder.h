@@ -6,7 +6,7 @@
 #include "ir/general/count.h"
 #include "ir/general/witness.h"
 
-enum { CANDIDATES = 14 };
+enum { CANDIDATES = 14, PROVEN = 128 };
 
 typedef struct candidate {
     ir_func f; /* a zeroed one: the graph can't have these sizes */
@@ -53,6 +53,8 @@ typedef struct trial {
     rt_arena *arena;
     int64_t refused[OPJIT_MAX_DIMS]; /* the sizes that there is no proof for */
     uint64_t most_work; /* elements and terms that are interpreted to ask a witness */
+    int64_t proven[PROVEN][OPJIT_MAX_DIMS]; /* sizes that there is a proof for: some are asked for again */
+    uint32_t proven_count;
     bool floors;        /* IR_GUESS_FLOORS says something else than IR_GUESS_WHOLE */
     bool is_proven;     /* all instances that were looked at: what refused it was a witness */
 } trial;

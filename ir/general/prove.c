@@ -83,12 +83,23 @@ static opjit_status count(trial *t, const int64_t *values, const ir_func *instan
     return status;
 }
 
+static bool has_proof(const trial *t, const int64_t *values)
+{
+    const size_t size = t->x->dim_count * sizeof *values;
+    uint32_t i = 0;
+    while (i < t->proven_count && memcmp(t->proven[i], values, size) != 0)
+        i++;
+    return i < t->proven_count;
+}
+
 opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error)
 {
     ir_func instance;
     uint32_t unproven = 0;
-    opjit_status status = opjit_ir_general_instance(t->general, values, &instance, error);
 
+    if (has_proof(t, values))
+        return OPJIT_OK;
+    opjit_status status = opjit_ir_general_instance(t->general, values, &instance, error);
     if (status != OPJIT_OK)
         return refused(t, values, status);
     instance.phase = IR_SPLIT; /* a let that nothing reads for these sizes is no fault */
@@ -106,13 +117,15 @@ opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_erro
                                  "{!kernel}{!dims}no proof that one kernel serves {%s} as well as others; give "
                                  "narrower bounds, or one size",
                                  opjit_ir_size_text(t->x->dims, values, t->x->dim_count).text);
+    if (status == OPJIT_OK && t->proven_count < PROVEN)
+        memcpy(t->proven[t->proven_count++], values, t->x->dim_count * sizeof *values);
     return status == OPJIT_OK ? OPJIT_OK : refused(t, values, status);
 }
 
 static opjit_status prove(trial *t, opjit_error *error)
 {
     const finder *x = t->x;
-    int64_t sizes[OPJIT_MAX_DIMS][CHECKED], last[OPJIT_MAX_DIMS] = { 0 };
+    int64_t sizes[OPJIT_MAX_DIMS][CHECKED];
     uint32_t counts[OPJIT_MAX_DIMS], most = 0;
 
     for (uint32_t d = 0; d < x->dim_count; d++) {
@@ -124,9 +137,7 @@ static opjit_status prove(trial *t, opjit_error *error)
             int64_t values[OPJIT_MAX_DIMS] = { 0 };
             for (uint32_t d = 0; d < x->dim_count; d++)
                 values[d] = sizes[d][(turn == 0 || turn == d ? i : counts[d] - 1 - i % counts[d]) % counts[d]];
-            if (memcmp(values, last, sizeof values) != 0)
-                TRY(opjit_ir_trial_prove_at(t, values, error));
-            memcpy(last, values, sizeof last);
+            TRY(opjit_ir_trial_prove_at(t, values, error));
         }
     return OPJIT_OK;
 }
