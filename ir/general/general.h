@@ -139,6 +139,10 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
 opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, const ir_func *loops, bool *out,
                                  opjit_error *error);
 
+/* same.c: whether two functions in loop form have one text; UNKNOWN: all but names and layouts is the same. */
+typedef enum ir_same { IR_SAME, IR_SAME_NOT, IR_SAME_UNKNOWN } ir_same;
+ir_same opjit_ir_are_same(ir_func *a, const ir_func *b);
+
 /* Whether loops run over the tensor for these values: a size of 0 is given as 1. */
 bool opjit_ir_general_is_reached(const ir_general *g, uint32_t t, const int64_t *values);
 

@@ -179,13 +179,17 @@ static void simplify(ir_func *f)
     opjit_ir_remove_idle(f);
 }
 
-/* Its text, without what differs in a copy for one size: dimensions, grains, and loops that never run. */
-static opjit_status spell(ir_func *f, uint32_t params, rt_bytes *out, opjit_error *error)
+/* Without what differs in a copy for one size: dimensions, grains, and loops that never run. */
+static void plain(ir_func *f, uint32_t params)
 {
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         f->nodes[s].imm = 0;
     f->param_count = params;
     simplify(f);
+}
+
+static opjit_status spell(const ir_func *f, rt_bytes *out, opjit_error *error)
+{
     opjit_rt_bytes_init(out, f->arena.allocator);
     opjit_ir_print(f, out);
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
@@ -194,14 +198,21 @@ static opjit_status spell(ir_func *f, uint32_t params, rt_bytes *out, opjit_erro
 static opjit_status compare(ir_func *instance, ir_func *own, bool *out, opjit_error *error)
 {
     rt_bytes a, b;
-    opjit_status status = remake(own, error);
+    TRY(remake(own, error));
 
-    for (ir_ref r = 1; r < own->node_count && status == OPJIT_OK; r++)
+    for (ir_ref r = 1; r < own->node_count; r++)
         drop_hold(own, r);
-    TRY(status);
-    status = spell(instance, own->param_count, &a, error);
+    plain(instance, own->param_count);
+    plain(own, own->param_count);
+    if (instance->failed || own->failed)
+        return opjit_rt_no_memory(error);
+    const ir_same same = opjit_ir_are_same(instance, own);
+    *out = same == IR_SAME;
+    if (same != IR_SAME_UNKNOWN)
+        return OPJIT_OK;
+    opjit_status status = spell(instance, &a, error);
     if (status == OPJIT_OK)
-        status = spell(own, own->param_count, &b, error);
+        status = spell(own, &b, error);
     else
         opjit_rt_bytes_init(&b, own->arena.allocator);
     *out = status == OPJIT_OK && a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
