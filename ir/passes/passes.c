@@ -187,6 +187,7 @@ static opjit_status split(ir_func *f, const ir_pass_env *env, opjit_error *error
         stage_split stage = { .f = f, .root = s };
         stage.stores = opjit_ir_count_stores(f, s);
         stage.loops = opjit_ir_count_for(f, ir_at(f, s)->body);
+        stage.has_conditions = opjit_ir_has_conditions(f, s);
         opjit_ir_cut_block(&stage, s); /* cut and hoist, block by block */
         opjit_ir_drop_known(&stage);   /* constant_rows */
         opjit_rt_arena_rewind(&f->scratch, mark);

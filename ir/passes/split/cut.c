@@ -150,6 +150,23 @@ static void add_loads(splitter *s, ir_ref load)
     }
 }
 
+static bool is_condition(const ir_func *f, ir_ref r)
+{
+    const ir_node *n = ir_at(f, r);
+    return (n->op == IR_EQ || n->op == IR_NE || n->op == IR_LT || n->op == IR_LE) && n->count == 2 &&
+           ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
+}
+
+bool opjit_ir_has_conditions(ir_func *f, ir_ref stage)
+{
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    uint32_t k = 0;
+
+    while (k < seen.count && !is_condition(f, seen.nodes[k]))
+        k++;
+    return k < seen.count;
+}
+
 static void find_conditions(splitter *s)
 {
     ir_func *f = s->f;
@@ -158,11 +175,9 @@ static void find_conditions(splitter *s)
         return;
     for (uint32_t k = 0; k < b.seen.count; k++) {
         const ir_ref r = b.seen.nodes[k];
-        const ir_op op = (ir_op)ir_at(f, r)->op;
-        if ((op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
-            ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX && ir_at(f, r)->count == 2)
+        if (is_condition(f, r))
             add_condition(s, &b, r);
-        else if (op == IR_LOAD && ir_at(f, r)->count == 1)
+        else if (ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->count == 1)
             add_loads(s, r);
     }
 }
@@ -284,7 +299,8 @@ static void merge_pieces(splitter *s)
 static void split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
-    if (ir_is_serial(f, loop) || stage->held) { /* loops in one with hold are spelled out: their bounds stay constant */
+    if (ir_is_serial(f, loop) || stage->held || /* loops in one with hold are spelled out: their bounds stay constant */
+        !stage->has_conditions) {
         opjit_ir_block_add(f, out, loop);
         return;
     }

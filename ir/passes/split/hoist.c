@@ -3,27 +3,14 @@
  * split. */
 #include "ir/passes/split/split.h"
 
-/* Marks the statements of the list and below, and the variables of loops among them. */
-static void mark_inside(ir_func *f, ir_table *inside, ir_ref first)
-{
-    for (ir_ref r = first; r != 0; r = ir_at(f, r)->next) {
-        opjit_ir_table_set(f, inside, r, 1);
-        if (ir_at(f, r)->op == IR_FOR)
-            opjit_ir_table_set(f, inside, ir_at(f, r)->ref, 1);
-        mark_inside(f, inside, ir_at(f, r)->body); /* as deep as loops nest: rule V16 */
-    }
-}
-
 /* false: no memory. */
 bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
 {
-    ir_table inside = { 0 };
     out->seen = opjit_ir_reach(f, ir_at(f, loop)->body);
     out->variant = ARENA_ARRAY(&f->scratch, bool, out->seen.count);
     const uint32_t *places = opjit_ir_reach_places(f, &out->seen);
-    opjit_ir_table_set(f, &inside, ir_at(f, loop)->ref, 1);
-    mark_inside(f, &inside, ir_at(f, loop)->body);
-    if (out->variant == NULL) {
+    const uint32_t *stamp = f->walks.stamp, now = f->walks.now; /* of statements, those inside were reached */
+    if (out->variant == NULL || f->failed) {
         f->failed = true;
         return false;
     }
@@ -32,13 +19,13 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
         const ir_node *n = ir_at(f, r);
         if (!ir_is_pure(f, r))
             continue;
-        bool varies = n->op == IR_LOAD || opjit_ir_table_get(&inside, r) != 0 ||
-                      (n->op == IR_GET && (opjit_ir_table_get(&inside, n->ref) != 0 || ir_at(f, n->ref)->op == IR_ACC));
+        bool varies = n->op == IR_LOAD || (n->op == IR_VAR && (n->ref == loop || stamp[n->ref] == now)) ||
+                      (n->op == IR_GET && (stamp[n->ref] == now || ir_at(f, n->ref)->op == IR_ACC));
         for (uint32_t i = 0; i < n->count && !varies; i++)
             varies = out->variant[places[ir_operand(f, r, i)]];
         out->variant[k] = varies;
     }
-    return !f->failed;
+    return true;
 }
 
 /* --- places from data --------------------------------------------------------------------------------------------- */

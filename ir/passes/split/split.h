@@ -46,9 +46,12 @@ typedef struct stage_split {
     uint32_t known_count;
     uint32_t loops; /* of the stage, so far */
     bool held;      /* the block at hand is in a loop with hold */
+    bool has_conditions; /* without, no loop is cut */
 } stage_split;
 
-/* cut.c: cuts the loops of parent's block where conditions change, then those inside them, and hoists. */
+/* cut.c: whether a stage has comparisons of indices. */
+bool opjit_ir_has_conditions(ir_func *f, ir_ref stage);
+/* Cuts the loops of parent's block where conditions change, then those inside them, and hoists. */
 void opjit_ir_cut_block(stage_split *stage, ir_ref parent);
 
 /* constant_rows.c */
