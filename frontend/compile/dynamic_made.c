@@ -5,6 +5,17 @@
 
 #include <string.h>
 
+#define MOST_BYTES (UINT64_C(32) << 20)
+
+static uint64_t bytes_of(const ir_func *f)
+{
+    uint64_t bytes = f->node_capacity * sizeof *f->nodes + f->operand_capacity * sizeof *f->operands;
+
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        bytes += sizeof *f->tensors + (f->tensors[t].data != NULL ? f->tensors[t].bytes : 0);
+    return bytes;
+}
+
 static bool is_for(const fe_made_for *a, const fe_made_for *b, bool with_loops)
 {
     return memcmp(a->values, b->values, sizeof a->values) == 0 &&
@@ -33,15 +44,24 @@ static void drop(fe_made *made, uint32_t i)
 {
     opjit_ir_free(&made->list[i].value);
     opjit_ir_free(&made->list[i].loops);
+    made->bytes -= made->list[i].bytes;
+    made->list[i].bytes = 0;
 }
 
 opjit_status opjit_fe_made_keep(fe_made *made, const fe_made_for *key, ir_func *value, ir_func *loops,
                                 opjit_error *error)
 {
-    const uint32_t i = made->count++ % FE_MADE;
+    const uint64_t bytes = bytes_of(value) + (loops != NULL ? bytes_of(loops) : 0);
 
+    if (bytes > MOST_BYTES)
+        return OPJIT_OK;
+    const uint32_t i = made->count++ % FE_MADE;
     drop(made, i);
+    for (uint32_t k = 1; k < FE_MADE && made->bytes + bytes > MOST_BYTES; k++)
+        drop(made, (i + k) % FE_MADE); /* oldest first */
     made->list[i].key = *key;
+    made->list[i].bytes = bytes;
+    made->bytes += bytes;
     opjit_status status = opjit_ir_copy(value, &made->list[i].value, error);
     if (status == OPJIT_OK && loops != NULL)
         status = opjit_ir_copy(loops, &made->list[i].loops, error);

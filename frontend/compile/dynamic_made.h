@@ -10,8 +10,8 @@
  * values; else 1, as more says nothing. */
 double opjit_fe_sizes_growth(const ir_dim *dims, uint32_t count, const int64_t *values);
 
-/* The last functions that were made for some sizes.  Parts of a range have samples in common, and a guess, a proof and
- * a cut ask for the same sizes again. */
+/* The last functions that were made for some sizes, of about 32 MiB at most.  Parts of a range have samples in common, and a
+ * guess, a proof and a cut ask for the same sizes again. */
 #define FE_MADE 32u
 typedef struct fe_made_for {
     double growth;    /* what loops depend on beside the values: as the sizes' list has it, */
@@ -22,8 +22,10 @@ typedef struct fe_made {
     struct {
         fe_made_for key;
         ir_func value, loops; /* loops: zeroed where it was made without */
+        uint64_t bytes;       /* of both, about */
     } list[FE_MADE];
     uint32_t count;
+    uint64_t bytes;
 } fe_made;
 /* Copies of what was made so, if it is still there; out: NULL: without loops, for which values alone are the key. */
 opjit_status opjit_fe_made_find(const fe_made *made, const fe_made_for *key, ir_func *out_value, ir_func *out,
