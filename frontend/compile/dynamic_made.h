@@ -10,8 +10,8 @@
  * values; else 1, as more says nothing. */
 double opjit_fe_sizes_growth(const ir_dim *dims, uint32_t count, const int64_t *values);
 
-/* The last functions that were made for some sizes, of about 32 MiB at most.  Parts of a range have samples in common, and a
- * guess, a proof and a cut ask for the same sizes again. */
+/* The last functions that were made for some sizes, of about 32 MiB at most.  Parts of a range have samples in common,
+ * and a guess, a proof and a cut ask for the same sizes again. */
 #define FE_MADE 32u
 typedef struct fe_made_for {
     double growth;    /* what loops depend on beside the values: as the sizes' list has it, */
