@@ -207,7 +207,7 @@ class Graphs(unittest.TestCase):
         self.same(run(lambda x: x.T, a), a.T)
         self.same(run(lambda x: x.transpose(1, 0, 2).reshape(6, -1), a), a.transpose(1, 0, 2).reshape(6, -1))
         self.same(run(lambda x: opjit.concatenate([x, x[:1]], axis=0), a), np.concatenate([a, a[:1]]))
-        self.same(run(lambda x: opjit.pad(x, [(1, 0), (0, 2), (0, 0)], 7), a),
+        self.same(run(lambda x: opjit.pad(x, [(1, 0), (0, 2), (0, 0)], constant_values=7), a),
                   np.pad(a, [(1, 0), (0, 2), (0, 0)], constant_values=7))
         self.same(run(lambda x: opjit.take(x, np.array([[0, 3], [5, 5]]), axis=1), a), a[:, [[0, 3], [5, 5]]])
         self.same(run(lambda x: opjit.tile(x, (1, 2, 1)), a), np.tile(a, (1, 2, 1)))

@@ -1,35 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy's that are made of the package's own."""
+"""Functions of NumPy's that move elements or generate them, made of the package's own."""
 import functools as _functools
+import itertools as _itertools
+import math as _math
 
 import opjit
 
-from ._tensor import Deferred, Tensor, axes_of, graph_of, tensor
+from ._tensor import Deferred, Tensor, axes_of, common_dtype, graph_of, tensor
+
+__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "column_stack",
+           "diag", "diagonal", "diff", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "full_like",
+           "hsplit", "hstack", "identity", "linspace", "meshgrid", "moveaxis", "ones_like", "pad", "ravel", "repeat",
+           "roll", "rot90", "split", "squeeze", "stack", "swapaxes", "tile", "vsplit", "vstack", "zeros_like"]
 
 
 def _of_one(function):
-    """The function, whose operand may also be a number or an array, or belong to no graph yet."""
+    """The function, whose first operand may also be a number or an array, or belong to no graph yet."""
     @_functools.wraps(function)
     def call(x, *rest, **more):
-        if isinstance(x, Deferred):
+        others = [t for t in (*rest, *more.values()) if isinstance(t, Tensor)]
+        if isinstance(x, Deferred) and not others:
             return x.then(lambda t: function(t, *rest, **more))
-        return function(x if isinstance(x, Tensor) else tensor(graph_of(()), x), *rest, **more)
+        return function(x if isinstance(x, Tensor) else tensor(graph_of(others), x), *rest, **more)
     return call
 
 
-@_of_one
-def round(x, decimals=0):
-    """The nearest number of that many decimals, halves to the even one."""
-    scale = 10.0 ** abs(decimals)
-    scaled = x if decimals == 0 else x * scale if decimals > 0 else x / scale
-    y = opjit.ops.element_wise_round(scaled, rounding_mode="HALVES_TO_NEAREST_EVEN")
-    return y if decimals == 0 else y / scale if decimals > 0 else y * scale
+def together(operands):
+    """The operands as tensors of one graph; numbers take the type of the first tensor among them."""
+    graph, dtype = graph_of(operands), common_dtype(operands)
+    return [tensor(graph, x, dtype) for x in operands]
 
 
 @_of_one
 def ravel(x):
     """The elements in row-major order as one dimension."""
     return x.reshape([-1])
+
+
+@_of_one
+def expand_dims(x, axis):
+    """x with dimensions of size 1 more, which are those of the result's axes."""
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    rank = x.ndim + len(axes)
+    places = {a % rank for a in axes if -rank <= a < rank}
+    if len(places) != len(axes):
+        raise ValueError(f"expand_dims: axis {axis}, must be within {rank} dimensions, each of them once")
+    sizes = iter(x.shape)
+    return x.reshape([1 if d in places else next(sizes) for d in range(rank)])
+
+
+@_of_one
+def squeeze(x, axis=None):
+    """x without its dimensions of size 1, or without those of the axes."""
+    axes = [d for d, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(x, axis)
+    for a in axes:
+        if x.shape[a] != 1:
+            raise ValueError(f"squeeze: dimension {a} has size {x.shape[a]}, must be 1")
+    return x.reshape([n for d, n in enumerate(x.shape) if d not in axes] or [1])
+
+
+@_of_one
+def flip(x, axis=None):
+    """x with the axes in reverse."""
+    axes = axes_of(x, axis)
+    return x[tuple(slice(None, None, -1 if d in axes else 1) for d in range(x.ndim))]
+
+
+@_of_one
+def swapaxes(x, a, b):
+    """x with two dimensions in each other's place."""
+    axes, (a, b) = list(range(x.ndim)), axes_of(x, (a, b))
+    axes[a], axes[b] = b, a
+    return x.transpose(axes)
 
 
 @_of_one
@@ -68,14 +110,20 @@ def repeat(x, repeats, axis=None):
     axis, shape = axes_of(x, axis)[0], list(x.shape)
     if repeats < 1:
         raise ValueError(f"repeat: {repeats} times, must be at least 1")
-    y = opjit.broadcast_to(opjit.expand_dims(x, axis + 1), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
+    y = opjit.broadcast_to(expand_dims(x, axis + 1), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
     return y.reshape([*shape[:axis], shape[axis] * repeats, *shape[axis + 1:]])
 
 
-def outer(a, b):
-    """The product of each element of a and each of b."""
-    graph = graph_of((a, b))
-    return ravel(tensor(graph, a))[:, None] * ravel(tensor(graph, b))[None, :]
+@_of_one
+def tile(x, repeats):
+    """x repeated that often in each dimension; repeats may lack the first ones, or be a number for the last one."""
+    repeats = (repeats,) if isinstance(repeats, int) else tuple(repeats)
+    for n in repeats:
+        if n < 1:
+            raise ValueError(f"tile: {n} times, must be at least 1")
+    rank = max(x.ndim, len(repeats))
+    return opjit.ops.tile(x.reshape([1] * (rank - x.ndim) + list(x.shape)),
+                          repeats=[1] * (rank - len(repeats)) + list(repeats))
 
 
 @_of_one
@@ -85,3 +133,234 @@ def diff(x, n=1, axis=-1):
     for _ in range(n):
         x = x[(*head, slice(1, None))] - x[(*head, slice(None, -1))]
     return x
+
+
+# --- around and inside ------------------------------------------------------------------------------------------------
+_PADS = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION", "symmetric": "SYMMETRIC", "wrap": "WRAP"}
+
+
+@_of_one
+def pad(x, widths, mode="constant", constant_values=0):
+    """x with elements around it.  widths: a number, (before, behind), or one of these for each dimension.  mode:
+    "constant", "edge", "reflect", "symmetric" or "wrap"."""
+    if mode not in _PADS:
+        raise ValueError(f"pad: mode {mode!r}, must be one of {', '.join(_PADS)}")
+    rows = [widths] if isinstance(widths, int) else list(widths)
+    if len(rows) == 2 and all(isinstance(n, int) for n in rows):
+        rows = [rows]
+    rows = [(n, n) if isinstance(n, int) else tuple(n) * (2 if len(n) == 1 else 1) for n in rows]
+    rows = rows * x.ndim if len(rows) == 1 else rows
+    if len(rows) != x.ndim or any(len(row) != 2 or min(row) < 0 for row in rows):
+        raise ValueError(f"pad: widths {widths}, must be at least 0: one, (before, behind), or one for each of "
+                         f"{x.ndim} dimensions")
+    return opjit.ops.padding(x, padding_mode=_PADS[mode], padding_value=constant_values,
+                             start_padding=[row[0] for row in rows], end_padding=[row[1] for row in rows])
+
+
+@_of_one
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    """The elements whose index on axis2 is that on axis1 plus the offset, as the last dimension."""
+    first, second = axes_of(x, (axis1, axis2))
+    x = moveaxis(x, (first, second), (-2, -1))
+    rows, columns = x.shape[-2:]
+    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    if count < 1:
+        raise ValueError(f"diagonal: offset {offset}, must be within {rows} rows and {columns} columns")
+    x = x[..., :count, offset:offset + count] if offset >= 0 else x[..., -offset:count - offset, :count]
+    return x.reshape([*x.shape[:-2], -1])[..., ::count + 1]
+
+
+@_of_one
+def diag(x, k=0):
+    """The matrix with x on the diagonal, or the diagonal of a matrix x."""
+    if x.ndim > 1:
+        return diagonal(x, k)
+    size = x.shape[0] + abs(k)
+    column = pad(x, (max(k, 0), max(-k, 0)))
+    row = opjit.arange(size, dtype="int32").join(x.graph)
+    return opjit.where(row[None, :] - row[:, None] == k, column, 0)
+
+
+@_of_one
+def fliplr(x):
+    """x with the second dimension in reverse."""
+    return flip(x, 1)
+
+
+@_of_one
+def flipud(x):
+    """x with the first dimension in reverse."""
+    return flip(x, 0)
+
+
+@_of_one
+def rot90(x, k=1, axes=(0, 1)):
+    """x turned k times by 90 degrees, from the first of the axes to the second."""
+    first, second = axes_of(x, axes)
+    if k % 4 > 1:
+        x = flip(x, first if k % 4 == 3 else (first, second))
+    elif k % 4 == 1:
+        x = flip(x, second)
+    return swapaxes(x, first, second) if k % 2 else x
+
+
+# --- several together, one into several -------------------------------------------------------------------------------
+@_of_one
+def atleast_1d(x):
+    """x, which has a dimension as all tensors."""
+    return x
+
+
+@_of_one
+def atleast_2d(x):
+    """x with a first dimension of size 1 if it has one alone."""
+    return x[None] if x.ndim == 1 else x
+
+
+@_of_one
+def atleast_3d(x):
+    """x with dimensions of size 1 around: (1, n, 1) of n, (m, n, 1) of (m, n)."""
+    return x[None, :, None] if x.ndim == 1 else x[..., None] if x.ndim == 2 else x
+
+
+def stack(tensors, axis=0):
+    """Side by side in a new dimension, which is that of the result's axis."""
+    return opjit.concatenate([expand_dims(x, axis) for x in together(tensors)], axis)
+
+
+def vstack(tensors):
+    """One below the other, along the first dimension; one of a dimension is a row."""
+    return opjit.concatenate([atleast_2d(x) for x in together(tensors)], 0)
+
+
+def hstack(tensors):
+    """Side by side, along the second dimension, or the only one."""
+    tensors = together(tensors)
+    return opjit.concatenate(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+def dstack(tensors):
+    """One behind the other, along the third dimension."""
+    return opjit.concatenate([atleast_3d(x) for x in together(tensors)], 2)
+
+
+def column_stack(tensors):
+    """Side by side, along the second dimension; one of a dimension is a column."""
+    return opjit.concatenate([x[:, None] if x.ndim == 1 else x for x in together(tensors)], 1)
+
+
+def append(x, values, axis=None):
+    """values behind x along the axis; axis None: both in row-major order."""
+    return opjit.concatenate((x, values), axis)
+
+
+@_of_one
+def array_split(x, parts, axis=0):
+    """That many parts along the axis, the first ones being longer by one; or parts that begin at these indices."""
+    axis = axes_of(x, axis)[0]
+    size = x.shape[axis]
+    if isinstance(parts, int):
+        if not 0 < parts <= size:
+            raise ValueError(f"array_split: {parts} parts, must be 1 to {size}")
+        parts = [n * (size // parts) + min(n, size % parts) for n in range(1, parts)]
+    head = (slice(None),) * axis
+    return tuple(x[(*head, slice(*pair))] for pair in _itertools.pairwise((0, *parts, None)))
+
+
+@_of_one
+def split(x, parts, axis=0):
+    """That many equal parts along the axis, or parts that begin at these indices."""
+    if not isinstance(parts, int):
+        return array_split(x, parts, axis)
+    size = x.shape[axes_of(x, axis)[0]]
+    if parts < 1 or size % parts:
+        raise ValueError(f"split: {parts} parts, must divide {size}")
+    return opjit.ops.split(x, axis=axes_of(x, axis)[0], outputs=parts)
+
+
+@_of_one
+def hsplit(x, parts):
+    """opjit.split along the second dimension, or the only one."""
+    return opjit.split(x, parts, 0 if x.ndim == 1 else 1)
+
+
+@_of_one
+def vsplit(x, parts):
+    """opjit.split along the first dimension."""
+    return opjit.split(x, parts, 0)
+
+
+@_of_one
+def dsplit(x, parts):
+    """opjit.split along the third dimension."""
+    return opjit.split(x, parts, 2)
+
+
+def broadcast_shapes(*shapes):
+    """The shape of what is computed of tensors of these shapes."""
+    rank = max(map(len, shapes))
+    result = []
+    for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
+        size = max(sizes)
+        if any(n not in (1, size) for n in sizes):
+            raise ValueError(f"shapes {', '.join(map(str, shapes))}: sizes {sizes}, must be the same or 1")
+        result.append(size)
+    return tuple(result)
+
+
+def broadcast_arrays(*tensors):
+    """The tensors, each in the shape of all."""
+    tensors = together(tensors)
+    shape = broadcast_shapes(*(x.shape for x in tensors))
+    return tuple(opjit.broadcast_to(x, shape) for x in tensors)
+
+
+def meshgrid(*tensors, indexing="xy"):
+    """Each of these one-dimensional tensors along a dimension of its own; "xy": the first two in each other's."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f'meshgrid: indexing {indexing!r}, must be "xy" or "ij"')
+    tensors = [ravel(x) for x in together(tensors)]
+    count = len(tensors)
+    places = [1 - d if indexing == "xy" and count > 1 and d < 2 else d for d in range(count)]
+    return broadcast_arrays(*(x.reshape([-1 if d == place else 1 for d in range(count)])
+                              for x, place in zip(tensors, places)))
+
+
+# --- generated --------------------------------------------------------------------------------------------------------
+def identity(n, dtype=None):
+    """1 on the diagonal of n by n, else 0."""
+    return opjit.eye(n, dtype=dtype)
+
+
+@_of_one
+def full_like(x, value, dtype=None, shape=None):
+    """value in the shape and of the type of x."""
+    dtype = dtype or ("bool" if x._is_bool else x.dtype)
+    return opjit.full(x.shape if shape is None else shape, value, dtype).join(x.graph)
+
+
+def zeros_like(x, dtype=None, shape=None):
+    """0 in the shape and of the type of x."""
+    return full_like(x, 0, dtype, shape)
+
+
+def ones_like(x, dtype=None, shape=None):
+    """1 in the shape and of the type of x."""
+    return full_like(x, 1, dtype, shape)
+
+
+def linspace(start, stop, num=50, endpoint=True, dtype=None):
+    """num numbers at equal distances from start to stop, which is the last one, or behind it without endpoint."""
+    parts = num - 1 if endpoint else num
+    if num < 1:
+        raise ValueError(f"linspace: {num} numbers, must be at least 1")
+    if not all(_math.isfinite(x) for x in (start, stop)):
+        raise ValueError(f"linspace: {start} to {stop}, must be finite")
+
+    def make(graph, dtype):
+        place = opjit.arange(num, dtype="float64").join(graph)
+        y = place * ((stop - start) / max(parts, 1)) + start
+        if endpoint and num > 1:
+            y = opjit.where(place == num - 1, float(stop), y)
+        return (y if dtype in ("float16", "float32", "float64") else opjit.floor(y)).astype(dtype)
+    return Deferred(make, (num,), opjit._dtype_name(dtype))

@@ -8,9 +8,11 @@ from ._arrays import content, dtype_name, is_bool
 from ._pickle import build
 from ._show import stages as _stages
 
-_FLOATS = ("float32", "float16", "float64")
+FLOATS = ("float32", "float16", "float64")
+_FLOATS_OF = {"int8": "float16", "uint8": "float16", "int16": "float32", "uint16": "float32"}  # as NumPy has them
 _KEEP = {"ELEMENT_WISE_BIT_AND", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_MIN", "ELEMENT_WISE_MAX",
-         "ELEMENT_WISE_IF", "DIAGONAL_MATRIX1", "JOIN", "GATHER", "TILE", "SPLIT"}  # of bools they make bools
+         "ELEMENT_WISE_IF", "DIAGONAL_MATRIX1", "JOIN", "GATHER", "GATHER_ELEMENTS", "SCATTER_ELEMENTS", "TILE",
+         "SPLIT", "PADDING"}  # of bools they make bools
 
 
 class Graph:
@@ -120,7 +122,7 @@ class Deferred:
         """What the function makes of the tensor: it belongs to no graph yet either, unless it is a long way to it."""
         before = self.join(Graph())
         after = function(before)
-        if self._depth == 16:
+        if self._depth == 16 or not isinstance(after, Tensor):
             return after
         kept = after.dtype == before.dtype
         return Deferred(lambda graph, dtype: function(self.join(graph, dtype if kept else None)), after.shape,
@@ -131,8 +133,8 @@ class Deferred:
         found = getattr(Tensor, name) if name[0] != "_" else None
         if found is None:
             raise AttributeError(f"a tensor without a graph has no {name}")
-        if name == "T":
-            return self.then(lambda x: x.T)
+        if name in ("T", "mT"):
+            return self.then(lambda x: getattr(x, name))
         if isinstance(found, property):
             return getattr(self.join(Graph()), name)
         return lambda *operands, **more: self.then(lambda x: found(x, *operands, **more))
@@ -155,7 +157,7 @@ def tensor(graph, x, dtype=None):
     if isinstance(x, numbers.Real):
         is_bool = isinstance(x, bool) and dtype == "uint8"
         x = int(x) if isinstance(x, numbers.Integral) else float(x)  # NumPy's numbers too
-        if dtype is None or (isinstance(x, float) and dtype not in _FLOATS):
+        if dtype is None or (isinstance(x, float) and dtype not in FLOATS):
             dtype = "float32"
         return graph.scalar(x, "bool" if is_bool else dtype)
     return graph.constant(x)
@@ -174,14 +176,23 @@ def axes_of(x, axis):
     for a in axes:
         if not -rank <= a < rank:
             raise ValueError(f"axis: {a}, must be within {rank} dimensions")
-    return [a % rank for a in axes]
+    axes = [a % rank for a in axes]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis: {axis}, each dimension must be there once")
+    return axes
+
+
+def as_floats(x, dtype=None):
+    """x, whole numbers as floating-point ones; without a type of that which NumPy has for functions of them."""
+    return x if x.dtype in FLOATS else x.astype(dtype or _FLOATS_OF.get(x.dtype, "float64"))
 
 
 def _makes_bools(type, values, handles, bools):
     if type.startswith(("ELEMENT_WISE_LOGICAL_", "ELEMENT_WISE_IS_")):
         return True
     keeps = type in _KEEP or type == "REDUCE" and values["Function"] in ("MIN", "MAX")
-    return keeps and bool(handles) and bools.issuperset(handles) and values.get("Value", 0) in (0, 1)
+    value = values.get("Value", values.get("PaddingValue", 0))
+    return keeps and bool(handles) and bools.issuperset(handles) and value in (0, 1)
 
 
 def add_node(type, operands, values=None, outputs=((None, None),), name=None):
@@ -213,11 +224,26 @@ def _binary(type):
     return forward, backward
 
 
+def _bits(type):
+    """The operator, which has whole numbers without a sign, of others too."""
+    def operate(a, b):
+        graph, dtype = graph_of((a, b)), common_dtype((a, b))
+        a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
+        if a.dtype != b.dtype or a.dtype[0] != "i":
+            return _node(type, (a, b))
+        own, whole = a.dtype, "u" + a.dtype
+        if type == "ELEMENT_WISE_BIT_SHIFT_RIGHT":  # what is negative is shifted as ~a
+            flip = (0 - (a < 0).astype(own)).astype(whole)
+            return (_node(type, (a.astype(whole) ^ flip, b.astype(whole))) ^ flip).astype(own)
+        return _node(type, (a.astype(whole), b.astype(whole))).astype(own)
+    return operate, lambda a, b: operate(b, a)
+
+
 def _quotient(a, b):
     """a / b, float64 of whole numbers."""
     graph, dtype = graph_of((a, b)), common_dtype((a, b))
     a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
-    if a.dtype == b.dtype and a.dtype not in _FLOATS:
+    if a.dtype == b.dtype and a.dtype not in FLOATS:
         a, b = a.astype("float64"), b.astype("float64")
     return _node("ELEMENT_WISE_DIVIDE", (a, b))
 
@@ -227,7 +253,7 @@ def _floor_quotient(a, b):
     graph, dtype = graph_of((a, b)), common_dtype((a, b))
     a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
     quotient = _node("ELEMENT_WISE_DIVIDE", (a, b))  # toward 0 of integers
-    if a.dtype in _FLOATS:
+    if a.dtype in FLOATS:
         return _node("ELEMENT_WISE_FLOOR", (quotient,))
     if a.dtype[0] == "u":
         return quotient
@@ -291,6 +317,11 @@ class Tensor:
         """The dimensions in reverse."""
         return self.transpose()
 
+    @property
+    def mT(self):
+        """The last two dimensions in each other's place."""
+        return self.swapaxes(-1, -2)
+
     def __repr__(self):
         return f"opjit.Tensor({self.dtype} {list(self.shape)})"
 
@@ -299,11 +330,11 @@ class Tensor:
     __mul__, __rmul__ = _binary("ELEMENT_WISE_MULTIPLY")
     __mod__, __rmod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR")
     __pow__, __rpow__ = _binary("ELEMENT_WISE_POW")
-    __and__, __rand__ = _binary("ELEMENT_WISE_BIT_AND")
-    __or__, __ror__ = _binary("ELEMENT_WISE_BIT_OR")
-    __xor__, __rxor__ = _binary("ELEMENT_WISE_BIT_XOR")
-    __lshift__, __rlshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_LEFT")
-    __rshift__, __rrshift__ = _binary("ELEMENT_WISE_BIT_SHIFT_RIGHT")
+    __and__, __rand__ = _bits("ELEMENT_WISE_BIT_AND")
+    __or__, __ror__ = _bits("ELEMENT_WISE_BIT_OR")
+    __xor__, __rxor__ = _bits("ELEMENT_WISE_BIT_XOR")
+    __lshift__, __rlshift__ = _bits("ELEMENT_WISE_BIT_SHIFT_LEFT")
+    __rshift__, __rrshift__ = _bits("ELEMENT_WISE_BIT_SHIFT_RIGHT")
     __gt__, __lt__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN")
     __ge__, __le__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")
     __eq__ = _binary("ELEMENT_WISE_LOGICAL_EQUALS")[0]
@@ -311,6 +342,10 @@ class Tensor:
     sum, mean, max, min, prod = map(_method, ("sum", "mean", "max", "min", "prod"))
     var, std, any, all = map(_method, ("var", "std", "any", "all"))
     argmax, argmin, cumsum, clip, squeeze = map(_method, ("argmax", "argmin", "cumsum", "clip", "squeeze"))
+    argsort, cumprod, diagonal, dot, sort = map(_method, ("argsort", "cumprod", "diagonal", "dot", "sort"))
+    ravel, repeat, swapaxes, take, trace = map(_method, ("ravel", "repeat", "swapaxes", "take", "trace"))
+    round = __round__ = _method("round")
+    flatten = _method("ravel")
 
     def __rtruediv__(self, other):
         return _quotient(other, self)
@@ -322,12 +357,23 @@ class Tensor:
         return _node("ELEMENT_WISE_LOGICAL_NOT", (self == other,))
 
     def __neg__(self):
-        return _node("ELEMENT_WISE_NEGATE", (self,))
+        return 0 - self if self.dtype[0] == "u" else _node("ELEMENT_WISE_NEGATE", (self,))
+
+    def __pos__(self):
+        return self
 
     def __abs__(self):
-        return _node("ELEMENT_WISE_ABS", (self,))
+        return self if self.dtype[0] == "u" else _node("ELEMENT_WISE_ABS", (self,))
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __invert__(self):
+        if self.dtype[0] == "i":
+            return -1 - self
         return _node("ELEMENT_WISE_LOGICAL_NOT" if self._is_bool else "ELEMENT_WISE_BIT_NOT", (self,))
 
     @property
@@ -338,8 +384,10 @@ class Tensor:
         """The elements in other places."""
         return self._graph._made(handle, self._is_bool)
 
-    def __bool__(self):
+    def __bool__(self, *more):
         raise TypeError("a tensor of a graph has no value before the kernel runs")
+
+    __float__ = __int__ = __index__ = item = tolist = __setitem__ = __bool__
 
     def __array__(self, *args, **more):
         raise TypeError("a tensor of a graph has no elements before the kernel runs")
@@ -408,7 +456,10 @@ class Tensor:
 
 def _position(index, dimension, size):
     """The index from 0 on."""
-    if isinstance(index, bool) or not hasattr(index, "__index__"):
+    if isinstance(index, Tensor) and index._is_bool or "bool" in str(getattr(index, "dtype", "")):
+        raise TypeError(f"dimension {dimension}: a mask given, and how many elements it takes is not known before the "
+                        "kernel runs: opjit.where")
+    if isinstance(index, bool) or not hasattr(index, "__index__") or getattr(index, "ndim", 0):
         raise TypeError(f"dimension {dimension}: {type(index).__name__} given, an index is an integer, a slice, ... or "
                         "None (opjit.take has indices in an array)")
     if not -size <= index < size:

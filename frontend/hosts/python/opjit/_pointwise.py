@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of NumPy's of one element, or of two, made of the package's own."""
+import math as _math
+
+import opjit
+
+from ._numpy import _of_one, together
+from ._tensor import FLOATS, as_floats
+
+__all__ = ["acos", "acosh", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+           "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
+           "bitwise_xor", "cbrt", "copysign", "cosh", "deg2rad", "degrees", "exp2", "expm1", "fabs", "fix",
+           "float_power", "fmax", "fmin", "fmod", "heaviside", "hypot", "invert", "isclose", "isfinite", "isinf",
+           "isneginf", "isposinf", "left_shift", "log10", "log1p", "log2", "logaddexp", "mod", "nan_to_num",
+           "not_equal", "positive", "rad2deg", "radians", "reciprocal", "remainder", "right_shift", "rint", "round",
+           "select", "signbit", "sinc", "sinh", "tan", "true_divide", "trunc"]
+_LARGEST = {"float16": 65504.0, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
+
+
+# --- of one -----------------------------------------------------------------------------------------------------------
+def _function(name, text):
+    """The operator of that name, of floating-point numbers; of whole numbers as NumPy converts them."""
+    @_of_one
+    def function(x):
+        return getattr(opjit.ops, "element_wise_" + name)(as_floats(x))
+    function.__name__, function.__doc__ = name, text
+    return function
+
+
+tan, sinh, cosh = _function("tan", "Tangent."), _function("sinh", "Hyperbolic sine."), _function(
+    "cosh", "Hyperbolic cosine.")
+asin = arcsin = _function("asin", "The angle whose sine is x.")
+acos = arccos = _function("acos", "The angle whose cosine is x.")
+atan = arctan = _function("atan", "The angle whose tangent is x.")
+asinh = arcsinh = _function("asinh", "The number whose hyperbolic sine is x.")
+acosh = arccosh = _function("acosh", "The number whose hyperbolic cosine is x.")
+atanh = arctanh = _function("atanh", "The number whose hyperbolic tangent is x.")
+
+
+@_of_one
+def reciprocal(x):
+    """1 / x"""
+    return opjit.ops.element_wise_recip(x)
+
+
+@_of_one
+def round(x, decimals=0):
+    """The nearest number of that many decimals, halves to the even one; whole numbers as they are."""
+    if x.dtype not in FLOATS and decimals >= 0:
+        return x
+    scale = 10.0 ** abs(decimals)
+    scaled = x if decimals == 0 else x * scale if decimals > 0 else x / scale
+    y = opjit.ops.element_wise_round(scaled, rounding_mode="HALVES_TO_NEAREST_EVEN")
+    return y if decimals == 0 else y / scale if decimals > 0 else y * scale
+
+
+around = round
+
+
+@_of_one
+def rint(x):
+    """The nearest whole number, halves to the even one."""
+    return round(as_floats(x))
+
+
+@_of_one
+def trunc(x):
+    """x without what is behind the point."""
+    return opjit.ops.element_wise_round(x, rounding_mode="TOWARD_ZERO") if x.dtype in FLOATS else x
+
+
+fix = trunc
+
+
+@_of_one
+def fabs(x):
+    """|x| as a floating-point number."""
+    return opjit.abs(as_floats(x))
+
+
+@_of_one
+def positive(x):
+    """x"""
+    return x
+
+
+@_of_one
+def expm1(x):
+    """exp(x) - 1, exact for small numbers too."""
+    x = as_floats(x)
+    u = opjit.exp(x)
+    return opjit.where(u == 1, x, opjit.where((u - 1 == -1) | (u == opjit.inf), u - 1, (u - 1) * x / opjit.log(u)))
+
+
+@_of_one
+def log1p(x):
+    """log(1 + x), exact for small numbers too."""
+    x = as_floats(x)
+    u = x + 1
+    return opjit.where((u == 1) | (u == opjit.inf), x, opjit.log(u) * x / (u - 1))
+
+
+@_of_one
+def cbrt(x):
+    """The number whose cube is x."""
+    x = as_floats(x)
+    return opjit.sign(x) * opjit.abs(x) ** (1 / 3)
+
+
+@_of_one
+def exp2(x):
+    """2 to the x."""
+    return 2.0 ** as_floats(x)
+
+
+@_of_one
+def log2(x):
+    """Logarithm to the base 2."""
+    return opjit.log(x) / _math.log(2)
+
+
+@_of_one
+def log10(x):
+    """Logarithm to the base 10."""
+    return opjit.log(x) / _math.log(10)
+
+
+@_of_one
+def degrees(x):
+    """Degrees of radians."""
+    return as_floats(x) * (180 / _math.pi)
+
+
+@_of_one
+def radians(x):
+    """Radians of degrees."""
+    return as_floats(x) * (_math.pi / 180)
+
+
+rad2deg, deg2rad = degrees, radians
+
+
+@_of_one
+def sinc(x):
+    """sin(pi x) / (pi x), 1 of 0."""
+    y = as_floats(x) * _math.pi
+    return opjit.where(y == 0, 1.0, opjit.sin(y) / y)
+
+
+@_of_one
+def isinf(x):
+    """1 (uint8) for infinity of either sign."""
+    return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="EITHER")
+
+
+@_of_one
+def isposinf(x):
+    """1 (uint8) for infinity."""
+    return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="POSITIVE")
+
+
+@_of_one
+def isneginf(x):
+    """1 (uint8) for -infinity."""
+    return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="NEGATIVE")
+
+
+@_of_one
+def isfinite(x):
+    """1 (uint8) for what is neither infinite nor NaN."""
+    return ~(isinf(x) | opjit.isnan(x))
+
+
+@_of_one
+def signbit(x):
+    """1 (uint8) for negative numbers and -0."""
+    return (x < 0) | (x == 0) & (1 / x < 0) if x.dtype in FLOATS else x < 0
+
+
+@_of_one
+def nan_to_num(x, *, nan=0.0, posinf=None, neginf=None):
+    """x with these numbers for NaN, infinity and -infinity, the latter two by default the largest of the type."""
+    if x.dtype not in FLOATS:
+        return x
+    most = _LARGEST[x.dtype]
+    y = opjit.where(isposinf(x), most if posinf is None else posinf, opjit.where(opjit.isnan(x), nan, x))
+    return opjit.where(isneginf(x), -most if neginf is None else neginf, y)
+
+
+# --- of two -----------------------------------------------------------------------------------------------------------
+def _of_two(function, text):
+    def call(a, b):
+        return function(*together((a, b)))
+    call.__doc__ = text
+    return call
+
+
+bitwise_and = _of_two(lambda a, b: a & b, "a & b")
+bitwise_or = _of_two(lambda a, b: a | b, "a | b")
+bitwise_xor = _of_two(lambda a, b: a ^ b, "a ^ b")
+left_shift = _of_two(lambda a, b: a << b, "a << b")
+right_shift = _of_two(lambda a, b: a >> b, "a >> b")
+not_equal = _of_two(lambda a, b: a != b, "a != b, as uint8.")
+mod = remainder = _of_two(lambda a, b: a % b, "What is left of a, with the sign of b.")
+fmod = _of_two(lambda a, b: opjit.ops.element_wise_modulus_truncate(a, b), "What is left of a, with the sign of a.")
+true_divide = _of_two(lambda a, b: a / b, "a / b, float64 of whole numbers.")
+atan2 = arctan2 = _of_two(lambda a, b: opjit.ops.element_wise_atan_yx(as_floats(a), as_floats(b)),
+                          "The angle of the point (b, a).")
+fmax = _of_two(lambda a, b: opjit.where(_isnan(a), b, opjit.where(_isnan(b), a, opjit.maximum(a, b))),
+               "The greater one of two elements, the other one where one is NaN.")
+fmin = _of_two(lambda a, b: opjit.where(_isnan(a), b, opjit.where(_isnan(b), a, opjit.minimum(a, b))),
+               "The lesser one of two elements, the other one where one is NaN.")
+float_power = _of_two(lambda a, b: opjit.power(a.astype("float64"), b.astype("float64")), "a to the b, as float64.")
+copysign = _of_two(lambda a, b: opjit.where(signbit(b), -fabs(a), fabs(a)), "|a| with the sign of b.")
+heaviside = _of_two(lambda a, b: opjit.where(a == 0, b, opjit.where(a > 0, 1.0, opjit.where(a < 0, 0.0, a))),
+                    "0 of negative numbers, b of 0, 1 of positive ones.")
+
+
+@_of_one
+def bitwise_not(x):
+    """~x: all bits; of what is true or false the other one."""
+    return ~x
+
+
+invert = bitwise_not
+
+
+def _isnan(x):
+    """x != x"""
+    return x != x
+
+
+def hypot(a, b):
+    """sqrt(a * a + b * b), whose squares may be larger than the type has."""
+    a, b = map(fabs, together((a, b)))
+    most, least = opjit.maximum(a, b), opjit.minimum(a, b)
+    ratio = least / opjit.where(most == 0, 1.0, most)
+    return opjit.where(isinf(a) | isinf(b), opjit.inf, most * opjit.sqrt(1 + ratio * ratio))
+
+
+def logaddexp(a, b):
+    """log(exp(a) + exp(b))"""
+    a, b = map(as_floats, together((a, b)))
+    return opjit.where(a == b, a + _math.log(2), opjit.maximum(a, b) + log1p(opjit.exp(-opjit.abs(a - b))))
+
+
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """1 (uint8) where |a - b| is at most atol + rtol * |b|."""
+    a, b = map(as_floats, together((a, b)))
+    close = (opjit.abs(a - b) <= atol + rtol * opjit.abs(b)) & isfinite(b) | (a == b)
+    return close | opjit.isnan(a) & opjit.isnan(b) if equal_nan else close
+
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """1 (uint8) if all elements are close (isclose)."""
+    return opjit.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def select(conditions, choices, default=0):
+    """The element of the choice whose condition is the first that is not 0, or the default."""
+    if len(conditions) != len(choices) or not conditions:
+        raise ValueError(f"select: {len(conditions)} conditions and {len(choices)} choices, must be as many")
+    *choices, result = together((*choices, default))
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = opjit.where(condition, choice, result)
+    return result
