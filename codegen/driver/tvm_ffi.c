@@ -2,9 +2,9 @@
 /* tvm_ffi.c - a kernel as a function of TVM FFI, in an object beside the kernel's own:
  *     int __tvm_ffi_NAME(void *self, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
  * checks that each argument is a tensor as the kernel takes it, inputs and then outputs, and calls NAME_packed.  A
- * wrong one is refused by TVMFFIErrorSetRaisedFromCStr with a constant message.  That function, NAME_packed and, for
- * large workspaces, aligned_alloc and free are what the object needs of others.  Offsets are those of DLTensor and
- * TVMFFIAny on machines of 64 bits. */
+ * wrong one is refused by TVMFFIErrorSetRaisedFromCStr with a constant message, and so is a CPU that lacks what the
+ * kernel needs (x86-64).  That function, NAME_packed, NAME_runs_here and, for large workspaces, aligned_alloc and free
+ * are what the object needs of others.  Offsets are those of DLTensor and TVMFFIAny on machines of 64 bits. */
 #include "codegen/driver/driver.h"
 
 #include <ctype.h>
@@ -269,6 +269,31 @@ static void call_packed(wrapper *w, LLVMValueRef buffers, uint64_t workspace)
     }
 }
 
+/* Refuses where no version of the kernel runs.  What was found is kept, as cpuid takes microseconds in a virtual
+ * machine; threads that ask at once find the same. */
+static void check_cpu(wrapper *w)
+{
+    cg_func *f = w->f;
+    LLVMTypeRef type = LLVMFunctionType(f->type.i32, NULL, 0, 0);
+    LLVMBasicBlockRef ask = block(w), next = block(w);
+    LLVMValueRef known = LLVMAddGlobal(f->module, f->type.i8, ".runs_here");
+    char name[128];
+    LLVMSetLinkage(known, LLVMInternalLinkage);
+    LLVMSetInitializer(known, number(w, 8, 0));
+    LLVMValueRef runs = LLVMBuildLoad2(f->b, f->type.i8, known, "");
+    LLVMSetOrdering(runs, LLVMAtomicOrderingMonotonic);
+    LLVMBuildCondBr(f->b, differs(w, runs, 8, 0), next, ask);
+    LLVMPositionBuilderAtEnd(f->b, ask);
+    snprintf(name, sizeof(name), "%s_runs_here", w->name);
+    runs = LLVMBuildCall2(f->b, type, declare(w, name, type), NULL, 0, "");
+    begin_text(w);
+    opjit_rt_bytes_printf(&w->text, "this CPU lacks features of the target that it was compiled for");
+    refuse_if(w, LLVMBuildNot(f->b, differs(w, runs, 32, 0), ""), "RuntimeError");
+    LLVMSetOrdering(LLVMBuildStore(f->b, number(w, 8, 1), known), LLVMAtomicOrderingMonotonic);
+    LLVMBuildBr(f->b, next);
+    LLVMPositionBuilderAtEnd(f->b, next);
+}
+
 static void emit(wrapper *w, const codegen_kernel *k)
 {
     const opjit_kernel_meta *m = k->versions[0].meta;
@@ -289,6 +314,8 @@ static void emit(wrapper *w, const codegen_kernel *k)
         check_strides(w, m, i, tensor);
         LLVMBuildStore(f->b, take_memory(w, m, i, tensor), at(w, buffers, 8 * (uint64_t)i));
     }
+    if (k->versions[0].target->arch == RT_ARCH_X86_64) /* others can't be asked */
+        check_cpu(w);
     call_packed(w, buffers, workspace_of(k));
     LLVMBuildStore(f->b, number(w, 64, 0), params[3]); /* None */
     LLVMBuildStore(f->b, number(w, 64, 0), at(w, params[3], ANY_VALUE));

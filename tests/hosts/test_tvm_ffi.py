@@ -242,6 +242,18 @@ class AheadOfTime(Ways, unittest.TestCase):
         f(a, a, y)
         np.testing.assert_array_equal(y, a + a)
 
+    def test_other_cpu(self):
+        """A kernel for what this CPU lacks is refused (it was an illegal instruction)."""
+        lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n") if sys.platform == "linux" else []
+        flags = next((line.split() for line in lines if line.startswith("flags")), None)
+        if flags is None or "avx512fp16" in flags:
+            self.skipTest("no x86-64, or one that lacks nothing")
+        more = "+avx512fp16" if "avx512f" in flags else ""
+        f = self.function("beyond", add(4, 5), "--target", "cpu:x86-64-v4" + more)
+        for _ in range(2):
+            with self.assertRaisesRegex(RuntimeError, "^beyond: this CPU lacks features of the target that it was "):
+                f(numbers(4, 5), numbers(4, 5), np.empty((4, 5), "f"))
+
     def test_bytes(self):
         """The same object twice; messages are constant."""
         self.function("sum", add(4, 5))
