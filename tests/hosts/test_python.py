@@ -486,6 +486,16 @@ class Made:
         return capsule(self.managed, b"dltensor_versioned")
 
 
+class Giving:
+    """What __dlpack__ gives is this."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __dlpack__(self, max_version=None):
+        return self.what
+
+
 class Exchange(ctypes.Structure):
     """DLPackExchangeAPI."""
     _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("prev", ctypes.c_void_p),
@@ -609,6 +619,10 @@ class Calls(unittest.TestCase):
         self.refused("buffer 1: float32 [4, 5] that may be written expected, a read-only one given", a,
                      out=Made(Tensor.of(np.zeros((4, 5), "f")), flags=1))
         self.refused("DLPack 2 is not known", Made(Tensor.of(a), major=2), kind=BufferError)
+        taken = capsule(Made(Tensor.of(a)).managed, b"used_dltensor_versioned")
+        for wrong in (None, 3, taken):
+            self.refused(f"buffer 0: __dlpack__ gave no tensor that nobody took yet, {type(wrong)}", Giving(wrong),
+                         kind=TypeError)
 
     def test_table_of_functions(self):
         before, out = Viewed.views, np.zeros((4, 5), "f")

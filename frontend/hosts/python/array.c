@@ -200,7 +200,7 @@ static PyObject *capsule_of(host_state *state, PyObject *object)
     return capsule;
 }
 
-static int take_capsule(host_state *state, PyObject *object, host_array *out)
+static int take_capsule(host_state *state, PyObject *object, uint32_t index, host_array *out)
 {
     out->capsule = capsule_of(state, object);
     if (out->capsule == NULL)
@@ -213,12 +213,13 @@ static int take_capsule(host_state *state, PyObject *object, host_array *out)
         }
         out->tensor = managed->tensor;
         out->read_only = (managed->flags & DLPACK_READ_ONLY) != 0;
-    } else {
-        const host_tensor *const tensor = PyCapsule_GetPointer(out->capsule, "dltensor");
-        if (tensor == NULL)
-            return -1;
-        out->tensor = *tensor;
+    } else if (PyCapsule_IsValid(out->capsule, "dltensor")) {
+        out->tensor = *(const host_tensor *)PyCapsule_GetPointer(out->capsule, "dltensor");
         out->read_only = true; /* it can't say that it may be written */
+    } else {
+        PyErr_Format(PyExc_TypeError, "buffer %u: __dlpack__ gave no tensor that nobody took yet, %R", index,
+                     (PyObject *)Py_TYPE(out->capsule));
+        return -1;
     }
     return 0;
 }
@@ -242,7 +243,7 @@ int host_array_take(host_state *state, PyObject *object, uint32_t index, host_ar
     if (kind != NULL)
         return take_exchange(state, kind, object, index, role, out);
     if (PyObject_HasAttrString(object, "__dlpack__"))
-        return take_capsule(state, object, out);
+        return take_capsule(state, object, index, out);
     PyErr_Format(PyExc_TypeError, "buffer %u: an array is needed, %R given", index, (PyObject *)Py_TYPE(object));
     return -1;
 }
