@@ -252,6 +252,17 @@ class Functions(unittest.TestCase):
                                       np.vstack([np.ones_like(x), x]) + 1)
         np.testing.assert_array_equal(opjit.compile(opjit.einsum("ab,cb->ac", y, y))(), np.full((3, 3), 4, "f"))
         self.assertEqual([t.shape for t in opjit.split(y, 2, 1)], [(3, 2)] * 2)
+        for f in (lambda m, x: x + m.arange(3, dtype=x.dtype)[:, None] * m.arange(4, dtype=x.dtype),
+                  lambda m, x: m.where(m.arange(4) > m.arange(3)[:, None], x, 0 * x),
+                  lambda m, x: x / (2 / (m.ones(4, x.dtype) + m.arange(4, dtype=x.dtype)))):
+            for dtype in ("f4", "f8"):
+                self.same(f, x.astype(dtype))
+        self.same(lambda m, x: x + m.arange(3, dtype="i4")[:, None] * m.arange(4, dtype="i4"), x.astype("i4"))
+        np.testing.assert_array_equal(run(lambda x: x + opjit.arange(3)[:, None] * opjit.arange(4), x.astype("i8")),
+                                      x.astype("i8") + np.arange(3)[:, None] * np.arange(4))
+        for _ in range(40):  # each of them twice: it joins a graph of its own before that takes long
+            y = y + y
+        self.assertEqual(y.shape, (3, 4))
 
     def test_dynamic(self):
         """With sizes that change from call to call."""

@@ -106,12 +106,12 @@ def _copy_tensor(graph, number):
 class Deferred:
     """A tensor that belongs to no graph yet, such as opjit.tri(4, 4): it joins that of what it is used with."""
 
-    __slots__ = ("_make", "_dtype", "_depth", "ndim", "shape")
+    __slots__ = ("_make", "_dtype", "_steps", "ndim", "shape")
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    def __init__(self, make, shape, dtype, depth=0):
-        self._make, self.shape, self._dtype, self._depth = make, shape, dtype, depth
+    def __init__(self, make, shape, dtype, steps=0):
+        self._make, self.shape, self._dtype, self._steps = make, shape, dtype, steps
         self.ndim = len(shape)
 
     def join(self, graph, dtype=None):
@@ -120,13 +120,7 @@ class Deferred:
 
     def then(self, function):
         """What the function makes of the tensor: it belongs to no graph yet either, unless it is a long way to it."""
-        before = self.join(Graph())
-        after = function(before)
-        if self._depth == 16 or not isinstance(after, Tensor):
-            return after
-        kept = after.dtype == before.dtype
-        return Deferred(lambda graph, dtype: function(self.join(graph, dtype if kept else None)), after.shape,
-                        self._dtype if kept else after.dtype, self._depth + 1)
+        return _later(function, (self,))
 
     def __getattr__(self, name):
         """Methods of Tensor."""
@@ -138,6 +132,21 @@ class Deferred:
         if isinstance(found, property):
             return getattr(self.join(Graph()), name)
         return lambda *operands, **more: self.then(lambda x: found(x, *operands, **more))
+
+
+def _later(function, operands):
+    """What the function makes of the operands, none of which belongs to a graph: neither does it, unless it is a long
+    way to it."""
+    known, open_ones = common_dtype(operands), [x for x in operands if isinstance(x, Deferred)]
+
+    def made(graph, dtype=None):
+        return function(*(x.join(graph, known or dtype) if isinstance(x, Deferred) else x for x in operands))
+    after, steps = made(Graph()), sum(x._steps for x in open_ones) + 1
+    if steps > 16 or not isinstance(after, Tensor):
+        return after
+    kept = after.dtype == (known or "float32")
+    return Deferred(lambda graph, dtype: made(graph, dtype if kept else None), after.shape,
+                    known if kept else after.dtype, steps)
 
 
 def graph_of(operands):
@@ -208,10 +217,8 @@ def add_node(type, operands, values=None, outputs=((None, None),), name=None):
 
 
 def _node(type, operands, values=None, dtype=None, shape=None):
-    open_ones = [x for x in operands if isinstance(x, Deferred)]
-    if len(open_ones) == 1 and not any(isinstance(x, Tensor) for x in operands):
-        return open_ones[0].then(lambda t: _node(type, [t if isinstance(x, Deferred) else x for x in operands], values,
-                                                 dtype, shape))
+    if any(isinstance(x, Deferred) for x in operands) and not any(isinstance(x, Tensor) for x in operands):
+        return _later(lambda *joined: _node(type, joined, values, dtype, shape), operands)
     return add_node(type, operands, values, [(dtype, shape)])[0]
 
 
@@ -472,9 +479,9 @@ def _operator(name):
     function = vars(Tensor)[name]
 
     def method(self, *operands):
-        if any(isinstance(x, (Tensor, Deferred)) for x in operands):
+        if any(isinstance(x, Tensor) for x in operands):
             return function(self.join(graph_of(operands), common_dtype(operands)), *operands)
-        return self.then(lambda x: function(x, *operands))
+        return _later(function, (self, *operands))
     return method
 
 
