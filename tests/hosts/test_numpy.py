@@ -264,6 +264,25 @@ class Functions(unittest.TestCase):
             y = y + y
         self.assertEqual(y.shape, (3, 4))
 
+    def test_numbers_of_numpy(self):
+        """NumPy's numbers as axes, counts and bounds; powers of 64 bits."""
+        x, one, two = self.array((4, 6), "f8"), np.int64(1), np.int32(2)
+        for n, f in enumerate((
+                lambda m, x: m.sum(x, one), lambda m, x: m.sum(x, ()), lambda m, x: m.roll(x, two, one),
+                lambda m, x: m.repeat(x, two, one), lambda m, x: m.split(x, two, one), lambda m, x: m.pad(x, two),
+                lambda m, x: m.moveaxis(x, one, 0), lambda m, x: m.tile(x, two), lambda m, x: m.expand_dims(x, one),
+                lambda m, x: m.percentile(x, np.int64(50)), lambda m, x: m.clip(x, np.float32(-1), np.int64(1)),
+                lambda m, x: m.tensordot(x, x.T, one), lambda m, x: m.dot(x, np.float32(2)))):
+            with self.subTest(case=n):
+                self.same(f, x)
+        for dtype in ("i8", "u8", "i4"):
+            for n in (1, 2, 3, 7, 8):
+                self.same(lambda m, x: x ** n + m.power(x, n), self.array((9,), dtype))
+        y = opjit.Graph().input((2, 3))
+        for axis in (1.0, "a", (0, None)):
+            with self.assertRaisesRegex(TypeError, "axis: .*, must be a whole number"):
+                opjit.sum(y, axis)
+
     def test_dynamic(self):
         """With sizes that change from call to call."""
         def build(n):

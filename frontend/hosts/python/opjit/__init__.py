@@ -13,6 +13,7 @@ import functools as _functools
 import os as _os
 import warnings as _warnings
 from math import inf, nan
+from numbers import Real as _Real
 
 from . import _opjit
 from ._opjit import Error, Kernel, __version__
@@ -247,7 +248,6 @@ subtract = _binary("ELEMENT_WISE_SUBTRACT", "a - b")
 multiply = _binary("ELEMENT_WISE_MULTIPLY", "a * b")
 maximum = _binary("ELEMENT_WISE_MAX", "The greater one of two elements.")
 minimum = _binary("ELEMENT_WISE_MIN", "The lesser one of two elements.")
-power = _binary("ELEMENT_WISE_POW", "a to the b.")
 equal = _binary("ELEMENT_WISE_LOGICAL_EQUALS", "a == b, as uint8.")
 greater = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN", "a > b, as uint8.")
 greater_equal = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", "a >= b, as uint8.")
@@ -268,6 +268,11 @@ def logical_not(x):
 def abs(x):
     """|x|"""
     return x.__abs__()
+
+
+def power(a, b):
+    """a to the b."""
+    return _tensor(_graph_of((a, b)), a, _common_dtype((a, b))) ** b
 
 
 @_operand
@@ -305,7 +310,7 @@ def where(condition, a, b):
 @_operand
 def clip(x, least=None, most=None):
     """x, but at least and at most these: numbers, tensors or arrays, or None."""
-    if isinstance(least, (int, float)) and isinstance(most, (int, float)):
+    if isinstance(least, _Real) and isinstance(most, _Real):
         return _node("ELEMENT_WISE_CLIP1", (x,), {"Min": least, "Max": most})
     x = x if least is None else maximum(x, least)
     return x if most is None else minimum(x, most)
@@ -337,6 +342,8 @@ def _reduction(function, text, prepared=lambda x: x):
     @_operand
     def reduce(x, axis=None, keepdims=False):
         axes = _axes(x, axis)
+        if not axes:
+            return prepared(x)
         return _dropped(x, _node("REDUCE", (prepared(x),), {"Function": function, "Axes": axes}), axes, keepdims)
     reduce.__doc__ = text + "  axis: one, several, or None: all."
     return reduce

@@ -3,6 +3,7 @@
 import functools as _functools
 import itertools as _itertools
 import math as _math
+from numbers import Integral as _Integral
 
 import opjit
 
@@ -40,7 +41,7 @@ def ravel(x):
 @_of_one
 def expand_dims(x, axis):
     """x with dimensions of size 1 more, which are those of the result's axes."""
-    axes = [axis] if isinstance(axis, int) else list(axis)
+    axes = [axis] if isinstance(axis, _Integral) else list(axis)
     rank = x.ndim + len(axes)
     places = {a % rank for a in axes if -rank <= a < rank}
     if len(places) != len(axes):
@@ -91,7 +92,7 @@ def roll(x, shift, axis=None):
     """The elements so many places further along the axis, those at the end first; axis None: in row-major order."""
     if axis is None:
         return roll(ravel(x), shift, 0).reshape(list(x.shape))
-    shifts, axes = [shift] if isinstance(shift, int) else list(shift), axes_of(x, axis)
+    shifts, axes = [shift] if isinstance(shift, _Integral) else list(shift), axes_of(x, axis)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: {len(shifts)} shifts of {len(axes)} axes, must be as many")
     for shift, axis in zip(shifts, axes):
@@ -117,7 +118,7 @@ def repeat(x, repeats, axis=None):
 @_of_one
 def tile(x, repeats):
     """x repeated that often in each dimension; repeats may lack the first ones, or be a number for the last one."""
-    repeats = (repeats,) if isinstance(repeats, int) else tuple(repeats)
+    repeats = (repeats,) if isinstance(repeats, _Integral) else tuple(repeats)
     for n in repeats:
         if n < 1:
             raise ValueError(f"tile: {n} times, must be at least 1")
@@ -145,10 +146,10 @@ def pad(x, widths, mode="constant", constant_values=0):
     "constant", "edge", "reflect", "symmetric" or "wrap"."""
     if mode not in _PADS:
         raise ValueError(f"pad: mode {mode!r}, must be one of {', '.join(_PADS)}")
-    rows = [widths] if isinstance(widths, int) else list(widths)
-    if len(rows) == 2 and all(isinstance(n, int) for n in rows):
+    rows = [widths] if isinstance(widths, _Integral) else list(widths)
+    if len(rows) == 2 and all(isinstance(n, _Integral) for n in rows):
         rows = [rows]
-    rows = [(n, n) if isinstance(n, int) else tuple(n) * (2 if len(n) == 1 else 1) for n in rows]
+    rows = [(n, n) if isinstance(n, _Integral) else tuple(n) * (2 if len(n) == 1 else 1) for n in rows]
     rows = rows * x.ndim if len(rows) == 1 else rows
     if len(rows) != x.ndim or any(len(row) != 2 or min(row) < 0 for row in rows):
         raise ValueError(f"pad: widths {widths}, must be at least 0: one, (before, behind), or one for each of "
@@ -259,7 +260,7 @@ def array_split(x, parts, axis=0):
     """That many parts along the axis, the first ones being longer by one; or parts that begin at these indices."""
     axis = axes_of(x, axis)[0]
     size = x.shape[axis]
-    if isinstance(parts, int):
+    if isinstance(parts, _Integral):
         if not 0 < parts <= size:
             raise ValueError(f"array_split: {parts} parts, must be 1 to {size}")
         parts = [n * (size // parts) + min(n, size % parts) for n in range(1, parts)]
@@ -270,12 +271,12 @@ def array_split(x, parts, axis=0):
 @_of_one
 def split(x, parts, axis=0):
     """That many equal parts along the axis, or parts that begin at these indices."""
-    if not isinstance(parts, int):
+    if not isinstance(parts, _Integral):
         return array_split(x, parts, axis)
     size = x.shape[axes_of(x, axis)[0]]
     if parts < 1 or size % parts:
         raise ValueError(f"split: {parts} parts, must divide {size}")
-    return opjit.ops.split(x, axis=axes_of(x, axis)[0], outputs=parts)
+    return opjit.ops.split(x, axis=axes_of(x, axis)[0], outputs=int(parts))
 
 
 @_of_one
@@ -298,7 +299,7 @@ def dsplit(x, parts):
 
 def broadcast_shapes(*shapes):
     """The shape of what is computed of tensors of these shapes."""
-    rank = max(map(len, shapes))
+    rank = max(map(len, shapes), default=0)
     result = []
     for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
         size = max(sizes)

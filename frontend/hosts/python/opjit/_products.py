@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of NumPy's that are products of matrices, made of the package's own."""
 import math as _math
+from numbers import Integral as _Integral, Real as _Real
 
 import opjit
 
@@ -86,7 +87,7 @@ def inner(a, b):
 
 def dot(a, b):
     """The sums of products over the last dimension of a and the one before the last of b; the product with a number."""
-    if isinstance(a, (int, float)) or isinstance(b, (int, float)):
+    if isinstance(a, _Real) or isinstance(b, _Real):
         return opjit.multiply(a, b)
     a, b = together((a, b))
     return matmul(a, b) if a.ndim <= 2 and b.ndim <= 2 else tensordot(a, b, (-1, max(-2, -b.ndim)))
@@ -139,7 +140,7 @@ def _contracted(a, left, b, right, kept):
 def tensordot(a, b, axes=2):
     """The sums of products over axes: so many last ones of a and first ones of b, or (those of a, those of b)."""
     a, b = _numbers("tensordot", *together((a, b)))
-    if isinstance(axes, int):
+    if isinstance(axes, _Integral):
         axes = range(a.ndim - axes, a.ndim), range(axes)
     first, second = axes_of(a, axes[0]), axes_of(b, axes[1])
     if [a.shape[d] for d in first] != [b.shape[d] for d in second]:

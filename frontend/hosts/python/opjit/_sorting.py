@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of NumPy's that sort, find, count and average, made of the package's own."""
 import math as _math
+from numbers import Real as _Real
 
 import opjit
 
@@ -147,7 +148,7 @@ def nanmean(x, axis=None, keepdims=False):
 def quantile(x, q, axis=None, keepdims=False):
     """The element (or what is between two) below which a part q of the elements along axes is; q: a number from 0 to 1,
     or a list of them, whose results are side by side in a first dimension."""
-    if not isinstance(q, (int, float)):
+    if not isinstance(q, _Real):
         return opjit.stack([quantile(x, float(part), axis, keepdims) for part in q])
     if not 0 <= q <= 1:
         raise ValueError(f"quantile: {q}, must be 0 to 1")
@@ -166,7 +167,7 @@ def quantile(x, q, axis=None, keepdims=False):
 
 def percentile(x, q, axis=None, keepdims=False):
     """quantile of q percent."""
-    return quantile(x, q / 100 if isinstance(q, (int, float)) else [n / 100 for n in q], axis, keepdims)
+    return quantile(x, q / 100 if isinstance(q, _Real) else [n / 100 for n in q], axis, keepdims)
 
 
 def median(x, axis=None, keepdims=False):

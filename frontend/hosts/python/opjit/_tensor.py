@@ -181,11 +181,13 @@ def common_dtype(operands):
 def axes_of(x, axis):
     """The dimensions of x that `axis` names: one, several, or None: all."""
     rank = x.ndim
-    axes = list(range(rank)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = range(rank) if axis is None else axis if isinstance(axis, (tuple, list, range)) else [axis]
     for a in axes:
+        if not isinstance(a, numbers.Integral):
+            raise TypeError(f"axis: {a!r}, must be a whole number")
         if not -rank <= a < rank:
             raise ValueError(f"axis: {a}, must be within {rank} dimensions")
-    axes = [a % rank for a in axes]
+    axes = [int(a) % rank for a in axes]
     if len(set(axes)) != len(axes):
         raise ValueError(f"axis: {axis}, each dimension must be there once")
     return axes
@@ -336,7 +338,7 @@ class Tensor:
     __sub__, __rsub__ = _binary("ELEMENT_WISE_SUBTRACT")
     __mul__, __rmul__ = _binary("ELEMENT_WISE_MULTIPLY")
     __mod__, __rmod__ = _binary("ELEMENT_WISE_MODULUS_FLOOR")
-    __pow__, __rpow__ = _binary("ELEMENT_WISE_POW")
+    _pow, __rpow__ = _binary("ELEMENT_WISE_POW")
     __and__, __rand__ = _bits("ELEMENT_WISE_BIT_AND")
     __or__, __ror__ = _bits("ELEMENT_WISE_BIT_OR")
     __xor__, __rxor__ = _bits("ELEMENT_WISE_BIT_XOR")
@@ -353,6 +355,12 @@ class Tensor:
     ravel, repeat, swapaxes, take, trace = map(_method, ("ravel", "repeat", "swapaxes", "take", "trace"))
     round = __round__ = _method("round")
     flatten = _method("ravel")
+
+    def __pow__(self, other):
+        if self.dtype not in ("int64", "uint64") or not isinstance(other, numbers.Integral) or other < 1:
+            return self._pow(other)
+        half = self ** (other // 2) if other > 1 else 1  # the operator has none of 64 bits
+        return half * half if other % 2 == 0 else half * half * self if other > 1 else self
 
     def __rtruediv__(self, other):
         return _quotient(other, self)
