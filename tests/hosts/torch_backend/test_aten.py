@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 import opjit.torch
 from opjit.torch import _aten
-from support import Case, cases, counters, kernels_of, seen
+from support import Case, cases, compiled, counters, kernels_of, seen
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.float16)
@@ -305,6 +305,9 @@ class Axes(Case):
                 self.check(f, x)
             self.check(lambda x: x.logsumexp(-1), infinite.to(dtype))
             self.assertEqual(len(kernels_of(lambda x: x.var(-1) * 1, x[..., :1]).graph.nodes), 4)  # of one: NaN
+        for correction in (0, 1):  # of no dimensions (IndexError)
+            self.same(compiled(lambda x: x.sum().var(0, correction=correction))(torch.ones(2)),
+                      torch.ones(2).sum().var(0, correction=correction))
 
     def test_layers(self):
         """Norms of batches, which training has, and of groups of channels."""

@@ -33,7 +33,7 @@ def _variance(x, axes, correction=0):
 def _has_variance(n):
     """Enough elements for the correction; fewer give NaN or infinity."""
     x, axes, correction = value_of(n.args[0]), (n.args[1:] or (None,))[0], n.kwargs.get("correction")
-    shape = [whole(s) for s in x.shape]
+    shape = [whole(s) for s in x.shape] or [1]
     count = math.prod(shape[a] for a in axes) if axes else math.prod(shape)
     return x.dtype in WIDE and count > (1 if correction is None else correction)
 
