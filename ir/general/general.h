@@ -135,6 +135,10 @@ void opjit_ir_drop_idle_stages(ir_func *f);
 /* The function for these values, at phase CLEANED, in a fresh *out: what it stores, and where, is what f stores. */
 opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *values, ir_func *out, opjit_error *error);
 
+/* The function for these values and a copy of this one, at phase CLEANED, both simplified, in fresh functions, which
+ * the caller frees. */
+opjit_status opjit_ir_general_pair(const ir_general *g, const int64_t *values, const ir_func *loops,
+                                   ir_func *out_instance, ir_func *out_own, opjit_error *error);
 /* Whether the function for these values is this one, at phase CLEANED, when both are simplified. */
 opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, const ir_func *loops, bool *out,
                                  opjit_error *error);

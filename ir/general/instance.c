@@ -195,17 +195,38 @@ static opjit_status spell(const ir_func *f, rt_bytes *out, opjit_error *error)
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-static opjit_status compare(ir_func *instance, ir_func *own, bool *out, opjit_error *error)
+/* Brings both to what can be compared: without what only a generalization has, or only loops for one size. */
+static opjit_status make_plain(ir_func *instance, ir_func *own, opjit_error *error)
 {
-    rt_bytes a, b;
     TRY(remake(own, error));
-
     for (ir_ref r = 1; r < own->node_count; r++)
         drop_hold(own, r);
     plain(instance, own->param_count);
     plain(own, own->param_count);
-    if (instance->failed || own->failed)
-        return opjit_rt_no_memory(error);
+    return instance->failed || own->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+opjit_status opjit_ir_general_pair(const ir_general *g, const int64_t *values, const ir_func *loops,
+                                   ir_func *out_instance, ir_func *out_own, opjit_error *error)
+{
+    TRY(opjit_ir_general_instance(g, values, out_instance, error));
+    opjit_status status = opjit_ir_copy(loops, out_own, error);
+    if (status != OPJIT_OK) {
+        opjit_ir_free(out_instance);
+        return status;
+    }
+    status = make_plain(out_instance, out_own, error);
+    if (status != OPJIT_OK) {
+        opjit_ir_free(out_instance);
+        opjit_ir_free(out_own);
+    }
+    return status;
+}
+
+static opjit_status compare(ir_func *instance, ir_func *own, bool *out, opjit_error *error)
+{
+    rt_bytes a, b;
+
     const ir_same same = opjit_ir_are_same(instance, own);
     *out = same == IR_SAME;
     if (same != IR_SAME_UNKNOWN)
@@ -227,14 +248,11 @@ opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, con
     ir_func instance, own;
 
     *out = false;
-    opjit_status status = opjit_ir_general_instance(g, values, &instance, error);
+    opjit_status status = opjit_ir_general_pair(g, values, loops, &instance, &own, error);
     if (status != OPJIT_OK) /* there is none for these values */
         return status == OPJIT_OUT_OF_MEMORY ? status : OPJIT_OK;
-    status = opjit_ir_copy(loops, &own, error);
-    if (status == OPJIT_OK) {
-        status = compare(&instance, &own, out, error);
-        opjit_ir_free(&own);
-    }
+    status = compare(&instance, &own, out, error);
+    opjit_ir_free(&own);
     opjit_ir_free(&instance);
     return status;
 }

@@ -13,6 +13,7 @@ enum {
     MOST_WORK = 400000, /* that is interpreted for each */
     EVENS = 2,           /* even sizes that are interpreted, */
     EVEN_WORK = 2000000, /* and the work of each */
+    REPLAY_WORK = 1 << 20, /* of the stages that differ from the graph's own */
     WHOLE = 16           /* positions of whole vectors */
 };
 
@@ -45,6 +46,30 @@ static uint32_t sizes_to_check(const ir_dim *dim, int64_t typical, int64_t out[s
     return count;
 }
 
+/* As a witness says; where that is too much work, by the loops for just these values, of which those stages that differ
+ * are interpreted.  loops: NULL: not made yet. */
+static opjit_status decide(trial *t, const int64_t *values, const ir_func *value, const ir_func *loops, bool same_loops,
+                           uint64_t most, ir_trust trust, bool *out, opjit_error *error)
+{
+    ir_answer answer;
+    bool trusted;
+    ir_func again, own;
+
+    TRY(opjit_ir_witness(t->general, t->samples, t->definitions, values, value, same_loops, most, trust, &answer,
+                         &trusted, error));
+    if (answer == IR_ANSWER_UNKNOWN && loops != NULL) {
+        TRY(opjit_ir_replay(t->general, values, loops, REPLAY_WORK, &answer, error));
+    } else if (answer == IR_ANSWER_UNKNOWN) {
+        TRY(t->x->make(t->x->user, t->x->dims, values, &again, &own, error));
+        const opjit_status status = opjit_ir_replay(t->general, values, &own, REPLAY_WORK, &answer, error);
+        opjit_ir_free(&again);
+        opjit_ir_free(&own);
+        TRY(status);
+    }
+    *out = answer == IR_ANSWER_SAME || (answer == IR_ANSWER_UNKNOWN && trusted);
+    return OPJIT_OK;
+}
+
 /* Whether its sums have as many terms as the graph's own loops for these values.  Tiles that reach beyond a line have
  * surplus ones, whose number may be a form of odd sizes alone.  Where those loops are others, as of small sizes, the
  * instance is interpreted, if that is little work. */
@@ -60,8 +85,7 @@ static opjit_status sums_as_loops(trial *t, const int64_t *values, const ir_coun
     status = opjit_ir_count(&loops, t->arena, &counts, error);
     *out = status == OPJIT_OK && opjit_ir_counts_sum(t->samples, t->counts, values, own, &counts);
     if (status == OPJIT_OK && !*out)
-        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, t->most_work,
-                                  IR_TRUST_NONE, out, error);
+        status = decide(t, values, &value, &loops, false, t->most_work, IR_TRUST_NONE, out, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     return status;
@@ -257,9 +281,9 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
 {
     const finder *x = t->x;
     const bool compared = with_loops && opjit_ir_are_sample_sizes(x, values);
+    ir_func value, loops;
     int64_t others[OPJIT_MAX_DIMS] = { 0 };
     ir_trust trust = IR_TRUST_SIZES;
-    ir_func value, loops;
     bool same = false;
 
     if (opjit_ir_exceeds_with_ones(t->samples, values, others)) { /* else what is too much work is refused */
@@ -271,8 +295,7 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
     bool same_loops = true;
     opjit_status status = compared ? has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
     if (status == OPJIT_OK)
-        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, same_loops, t->most_work,
-                                  trust, &same, error);
+        status = decide(t, values, &value, compared ? &loops : NULL, same_loops, t->most_work, trust, &same, error);
     opjit_ir_free(&value);
     if (compared)
         opjit_ir_free(&loops);
@@ -325,7 +348,7 @@ static void change_parity(const finder *x, int64_t *values, uint32_t d)
 }
 
 /* Interprets what the graph is for these values, unless its loops are known.  exact: with all of their numbers; and
- * what is more work than `most` to interpret may be right. */
+ * what is more work than `most` to interpret, stages that differ included, may be right. */
 static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, uint64_t most, opjit_error *error)
 {
     ir_func value, loops;
@@ -335,8 +358,7 @@ static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, uint6
     opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
                                 : has_loops(t, values, &loops, &right, error);
     if (status == OPJIT_OK && !right)
-        status = opjit_ir_witness(t->general, t->samples, t->definitions, values, &value, false, most,
-                                  exact ? IR_TRUST_SIZES : IR_TRUST_NONE, &right, error);
+        status = decide(t, values, &value, &loops, false, most, exact ? IR_TRUST_SIZES : IR_TRUST_NONE, &right, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     TRY(status);

@@ -323,20 +323,23 @@ bool opjit_ir_exceeds_with_ones(const ir_samples *samples, const int64_t *values
 
 opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, const ir_definition *const *definitions,
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
-                              ir_trust trust, bool *out_same, opjit_error *error)
+                              ir_trust trust, ir_answer *out, bool *out_trusted, opjit_error *error)
 {
     ir_definition own;
+    bool same = false;
     opjit_status status = opjit_ir_define(value, &own, error);
-    const bool same = status == OPJIT_OK && follows(samples, definitions, values, &own);
+    const bool defined = status == OPJIT_OK && follows(samples, definitions, values, &own);
 
-    *out_same = same && same_loops;
-    if (status == OPJIT_OK && !*out_same && same_order(definitions[0], &own)) {
-        if (own.work <= most_work && bytes_of(value) < MOST_BYTES)
-            status = compare(g, values, value, out_same, error);
-        else /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
-            *out_same =
-                trust == IR_TRUST_ONES || (trust == IR_TRUST_SIZES && !exceeds_samples(samples, values) &&
-                                           (same || has_one(samples, values)));
+    *out = IR_ANSWER_OTHER;
+    /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
+    *out_trusted = trust == IR_TRUST_ONES || (trust == IR_TRUST_SIZES && !exceeds_samples(samples, values) &&
+                                              (defined || has_one(samples, values)));
+    if (defined && same_loops) {
+        *out = IR_ANSWER_SAME;
+    } else if (status == OPJIT_OK && same_order(definitions[0], &own)) {
+        const bool is_little = own.work <= most_work && bytes_of(value) < MOST_BYTES;
+        status = is_little ? compare(g, values, value, &same, error) : OPJIT_OK;
+        *out = same ? IR_ANSWER_SAME : is_little ? IR_ANSWER_OTHER : IR_ANSWER_UNKNOWN;
     }
     opjit_ir_definition_free(&own);
     return status;

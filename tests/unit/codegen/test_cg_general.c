@@ -4,7 +4,7 @@
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 
-#include "ir/general/general.h"
+#include "ir/general/witness.h"
 #include "tests/unit/codegen/cg_harness.h"
 
 #define TARGET "cpu:x86-64-v3"
@@ -284,6 +284,56 @@ START_TEST(sizes)
 }
 END_TEST
 
+static ir_answer replay(const row *r, const maker *m, const ir_general *g, const int64_t *values, uint64_t most)
+{
+    opjit_error error = { 0 };
+    ir_func value, loops;
+    ir_answer answer;
+    maker own = { r, m->env };
+
+    ck_assert(make_sample(&own, NULL, values, &value, &loops, &error) == OPJIT_OK);
+    ck_assert_msg(opjit_ir_replay(g, values, &loops, most, &answer, &error) == OPJIT_OK, "%s", error.message);
+    opjit_ir_free(&value);
+    opjit_ir_free(&loops);
+    return answer;
+}
+
+/* An instance has the bits of the loops for its size, whether these are the same or others; not those of other loops. */
+START_TEST(replayed)
+{
+    static const char *const texts[] = {
+        "kernel @k { in %x: f32[9,$n]\n out %y: f32[9,$n]\n"
+        "def %s: f32[9,1] (%i,%j) = reduce sum %k in 0..$n lanes 32: load %x[%i,%k]\n"
+        "yield %y (%i2,%j2) = sub(load %x[%i2,%j2], load %s[%i2,0]) }",
+        "kernel @k { in %x: f32[9,$n]\n out %y: f32[9,$n]\n" /* another order */
+        "def %s: f32[9,1] (%i,%j) = reduce sum %k in 0..$n lanes 8: load %x[%i,%k]\n"
+        "yield %y (%i2,%j2) = sub(load %x[%i2,%j2], load %s[%i2,0]) }",
+    };
+    const ir_dim dim = { .name = "n", .lo = 1, .hi = 2000 };
+    const int64_t typical = 211;
+    row own[2];
+    ir_general general;
+    rt_target target;
+    ir_cut cut;
+    opjit_error error = { 0 };
+
+    for (uint32_t i = 0; i < 2; i++)
+        own[i] = (row){ .name = "replayed", .text = texts[i], .dims = 1, .lo = 1, .hi = 2000, .typical = 211 };
+    ck_assert(opjit_rt_target_parse(TARGET, &target, &error) == OPJIT_OK);
+    maker m = { &own[0], { .target = &target, .general = true } };
+    ck_assert_msg(opjit_ir_general_find(&dim, &typical, 1, make_sample, &m, NULL, &general, &cut, &error) == OPJIT_OK,
+                  "%s", error.message);
+    for (int64_t n = 1; n <= 2000; n += 1 + n / 3) {
+        ck_assert_msg(replay(&own[0], &m, &general, &n, 1 << 20) == IR_ANSWER_SAME, "n = %lld", (long long)n);
+        if (n > 40) {
+            ck_assert_int_eq(replay(&own[1], &m, &general, &n, 1 << 20), IR_ANSWER_OTHER);
+            ck_assert_int_eq(replay(&own[1], &m, &general, &n, 9), IR_ANSWER_UNKNOWN);
+        }
+    }
+    opjit_ir_general_free(&general);
+}
+END_TEST
+
 /* What a form's expression says is that form, or one with the same values; of other expressions nothing is said. */
 START_TEST(forms_of_expressions)
 {
@@ -357,6 +407,7 @@ int main(void)
     TCase *tcase = tcase_create("sizes");
     tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, sizes, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(tcase, replayed);
     tcase_add_test(tcase, forms_of_expressions);
     tcase_add_test(tcase, forms_of_shared_expressions);
     suite_add_tcase(suite, tcase);
