@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated.h - kernels for other machines: compiled as usual and called like any others, while their stages run under
- * qemu-user in the program built from tests/machines/runner.c. */
+/* emulated.h - kernels for other machines: compiled as usual and called like any others, while their stages run in the
+ * program built from tests/machines/runner.c, under qemu-user or, for AVX-512 where there is none, in Bochs. */
 #ifndef OPJIT_TEST_MACHINES_EMULATED_H
 #define OPJIT_TEST_MACHINES_EMULATED_H
 
@@ -23,14 +23,16 @@ typedef struct emulated_stage {
     uint64_t begin, end;
 } emulated_stage;
 
-/* Whether the target is for another machine than this one. */
+/* Whether code for the target runs on another machine than this one. */
 bool test_is_foreign(const rt_target *target);
-/* Whether code for the target can run, here or under qemu-user; if not, and `say` is set, prints the reason. */
+/* Whether code for the target runs on this machine itself. */
+bool test_runs_here(const char *target);
+/* Whether code for the target can run, here or in an emulator; if not, and `say` is set, prints the reason. */
 bool test_can_run(const char *target, bool say);
 typedef enum emulated_result {
     EMULATED_RAN,
     EMULATED_FAILED, /* the message says why */
-    EMULATED_GAVE_UP /* one of qemu's own assertions failed; printed on standard output */
+    EMULATED_GAVE_UP /* the emulator has a fault of its own; qemu's, which end it, are printed */
 } emulated_result;
 /* Runs a stage. */
 emulated_result test_emulated_run(const emulated_stage *stage, char *message, size_t message_size);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_wire.h - the messages between a test and the program that runs another machine's code for it, through pipes.
  * Both sides are little endian with 64-bit words.  A request is a wire_request, the code, the parameters, and for each
- * buffer a wire_buffer and its bytes; the answer is a wire_answer and the bytes of all buffers. */
+ * buffer a wire_buffer and its bytes; the answer is a wire_answer and the bytes of all buffers.  A PC
+ * has a disk instead of pipes: it says WIRE_READY through its serial port when it waits for a request there. */
 #ifndef OPJIT_TEST_MACHINES_EMULATED_WIRE_H
 #define OPJIT_TEST_MACHINES_EMULATED_WIRE_H
 
 #include <stdint.h>
 
-enum { WIRE_PAGE = 4096, WIRE_BUFFERS = 80, WIRE_PARAMS = 64 };
+enum { WIRE_PAGE = 4096, WIRE_BUFFERS = 80, WIRE_PARAMS = 64, WIRE_READY = '!',
+       WIRE_SECTORS = 130 * 16 * 63 /* of 512 bytes */ };
 
 typedef struct wire_request {
     uint64_t code_size, entry;

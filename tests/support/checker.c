@@ -47,7 +47,7 @@ static bool is_foreign(const test_mode *mode)
 
 const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_count)
 {
-    enum { MODES = 11 };
+    enum { MODES = 15 };
     static const test_mode foreign[MODES] = {
         { .name = "aarch64", .target = "cpu:aarch64", .level = OPJIT_LEVEL_QUICK },
         { .name = "aarch64 peak, pieces", .target = "cpu:aarch64", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
@@ -60,6 +60,10 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
         { .name = "rv64gcv, late", .target = "cpu:rv64gcv", .level = OPJIT_LEVEL_QUICK, .late = 7 },
         { .name = "rv64gcv, 32 bytes, peak", .target = "cpu:rv64gcv,vec=32", .level = OPJIT_LEVEL_PEAK },
         { .name = "rv64gcv, no caches", .target = "cpu:rv64gcv,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
+        { .name = "AVX-512", .target = "cpu:x86-64-v4", .level = OPJIT_LEVEL_QUICK },
+        { .name = "AVX-512 peak, pieces", .target = "cpu:x86-64-v4", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
+        { .name = "AVX-512, no caches", .target = "cpu:x86-64-v4,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
+        { .name = "VNNI, late", .target = "cpu:x86-64-v4+avx512vnni", .level = OPJIT_LEVEL_QUICK, .late = 7 },
     };
     static const test_mode grids[] = {
         { .name = "simulated grid",

@@ -128,13 +128,6 @@ END_TEST
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static bool runs(const char *target)
-{
-    rt_target t;
-    opjit_error error;
-    return opjit_rt_target_parse(target, &t, &error) == OPJIT_OK && opjit_rt_target_runs_here(&t, &error) == OPJIT_OK;
-}
-
 START_TEST(results)
 {
     ir_func f;
@@ -146,7 +139,7 @@ START_TEST(results)
         snprintf(what, sizeof what, "%s, %s, level %d", rows[_i / 2].name, targets[t], _i % 2);
         harness_kernel k =
             harness_compile(&f, targets[t], _i % 2 == 0 ? (uint32_t)OPJIT_LEVEL_QUICK : (uint32_t)OPJIT_LEVEL_PEAK);
-        for (uint32_t i = 0; i < 4 && runs(targets[t]); i++) {
+        for (uint32_t i = 0; i < 4 && test_can_run(targets[t], false); i++) {
             const harness_run run = { .end = HEIGHT, .at_end = i % 2 != 0, .what = what };
             harness_check(&f, &k, &run, &r);
         }
@@ -166,12 +159,12 @@ START_TEST(both_arms)
     ir_func f;
     test_random r;
     const harness_run run = { .end = HEIGHT, .what = targets[_i / 2] };
-    if (!runs(targets[_i / 2]))
+    if (!test_can_run(targets[_i / 2], false))
         return;
     test_random_init(&r, 8, 0, (uint64_t)_i);
     harness_schedule(&f, text, targets[_i / 2]);
-    harness_kernel k = harness_compile(&f, targets[_i / 2],
-                                       _i % 2 == 0 ? (uint32_t)OPJIT_LEVEL_QUICK : (uint32_t)OPJIT_LEVEL_PEAK);
+    harness_kernel k =
+        harness_compile(&f, targets[_i / 2], _i % 2 == 0 ? (uint32_t)OPJIT_LEVEL_QUICK : (uint32_t)OPJIT_LEVEL_PEAK);
     harness_check(&f, &k, &run, &r);
     harness_unload(&k);
     opjit_ir_free(&f);

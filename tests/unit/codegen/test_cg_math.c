@@ -175,9 +175,9 @@ static void build_rows(ir_func *f, uint32_t rows, uint32_t lanes)
         f->nodes[loop].vec = (uint16_t)lanes;
         opjit_ir_append(f, 0, &top, stage);
         opjit_ir_append(f, stage, &tail, loop);
-        opjit_ir_append(f, loop, &inner,
-                        opjit_ir_store(f, out, opjit_ir_expr(f, IR_EXP, IR_F32, 1, &x),
-                                       (ir_ref[]){ opjit_ir_index(f, i), j }));
+        opjit_ir_append(
+            f, loop, &inner,
+            opjit_ir_store(f, out, opjit_ir_expr(f, IR_EXP, IR_F32, 1, &x), (ir_ref[]){ opjit_ir_index(f, i), j }));
     }
     const ir_pass_env env = { .verify = true, .calls_math = true };
     ck_assert_msg(opjit_ir_run_passes(f, &env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
@@ -214,7 +214,7 @@ START_TEST(every_f32)
         return;
     ir_func f;
     double worst = 0.5;
-    const char *target = test_can_run("cpu:x86-64-v3", false) ? "cpu:x86-64-v3" : "cpu:x86-64-v1";
+    const char *target = test_runs_here("cpu:x86-64-v3") ? "cpu:x86-64-v3" : "cpu:x86-64-v1";
     build(&f, target, fun->op, IR_F32, CHUNK, 8, EXPANDED);
     harness_kernel k = harness_compile(&f, target, OPJIT_LEVEL_PEAK);
     for (uint32_t high = 0; high < CHUNK; high++) {
@@ -270,7 +270,7 @@ START_TEST(scaled)
     static uint32_t x[CHUNK], plain[CHUNK], got[2][CHUNK];
     const uint32_t step = getenv("OPJIT_MATH_EVERY") != NULL ? 1 : 61;
     harness_kernel k[3];
-    if (!test_can_run("cpu:x86-64-v4", false))
+    if (!test_runs_here("cpu:x86-64-v4"))
         return;
     for (uint32_t i = 0; i < 3; i++) {
         ir_func f;
@@ -307,7 +307,7 @@ START_TEST(masked)
         x[i] = i % 8 == 7 ? -86 : masks[i % 4];
     for (uint32_t t = 0; t < 2; t++) {
         ir_func f;
-        if (!test_can_run(levels[t], false))
+        if (!test_runs_here(levels[t]))
             continue;
         build_exp(&f, levels[t], t == 0 ? 8 : 16, _i & 1 ? CALLED : EXPANDED, _i >> 1);
         harness_kernel k = harness_compile(&f, levels[t], OPJIT_LEVEL_QUICK);

@@ -10,13 +10,6 @@
 static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
 static const char *const types[] = { "f32", "u8", "f64", "i16", "u32", "f16", "i64" };
 
-static bool runs(const char *target)
-{
-    rt_target t;
-    opjit_error error;
-    return opjit_rt_target_parse(target, &t, &error) == OPJIT_OK && opjit_rt_target_runs_here(&t, &error) == OPJIT_OK;
-}
-
 typedef struct sample {
     const char *type, *to, *target;
     uint32_t first, count, vec, unroll, level;
@@ -56,7 +49,7 @@ static void check_sample(const sample *s, test_random *r)
     snprintf(what, sizeof what, "%s to %s, step %d, divisor %u, %u from %u, vec %u, unroll %u, %s, level %u", s->type,
              s->to, s->step, s->divisor, s->count, s->first, s->vec, s->unroll, s->target, s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
-    for (uint32_t i = 0; i < 2 && runs(s->target); i++) {
+    for (uint32_t i = 0; i < 2 && test_can_run(s->target, false); i++) {
         const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
         harness_check(&f, &k, &run, r);
     }
@@ -123,7 +116,7 @@ START_TEST(guarded)
         make_guarded(type, size, step, before, vec, &f);
         snprintf(what, sizeof what, "%s[%u], step %u from -%u, vec %u, %s", type, size, step, before, vec, target);
         harness_kernel k = harness_compile(&f, target, OPJIT_LEVEL_QUICK + n % 2);
-        for (uint32_t i = 0; i < 2 && runs(target); i++) {
+        for (uint32_t i = 0; i < 2 && test_can_run(target, false); i++) {
             const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
             harness_check(&f, &k, &run, &r);
         }
@@ -171,7 +164,7 @@ static void check_table(const char *type, const char *places, const char *target
     ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
     harness_kernel k = harness_compile(&f, target, level);
-    for (uint32_t i = 0; i < 2 && runs(target); i++) {
+    for (uint32_t i = 0; i < 2 && test_can_run(target, false); i++) {
         const harness_run run = { .end = 2, .any_nan = true, .at_end = i != 0, .what = what };
         harness_check(&f, &k, &run, r);
     }

@@ -30,13 +30,6 @@ typedef struct sample {
     bool copied; /* %0 is copied to scratch first, which is read */
 } sample;
 
-static bool runs(const char *target)
-{
-    rt_target t;
-    opjit_error error;
-    return opjit_rt_target_parse(target, &t, &error) == OPJIT_OK && opjit_rt_target_runs_here(&t, &error) == OPJIT_OK;
-}
-
 static void make(const sample *s, ir_func *f)
 {
     char text[2000], value[200], copy[300] = "";
@@ -79,7 +72,7 @@ static void check_sample(const sample *s, test_random *r)
              s->other, s->value, s->rows, s->columns, s->turn, s->vec, s->unroll, s->overlap, s->mask, s->target,
              s->level, s->copied ? ", copied" : "");
     harness_kernel k = harness_compile(&f, s->target, s->level);
-    for (uint32_t i = 0; i < 2 && runs(s->target); i++) {
+    for (uint32_t i = 0; i < 2 && test_can_run(s->target, false); i++) {
         const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
         harness_check(&f, &k, &run, r);
     }

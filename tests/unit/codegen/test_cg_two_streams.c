@@ -270,7 +270,7 @@ START_TEST(fresh_pages)
     const struct value *v = &values[_i / 2];
     const size_t bytes = (size_t)ROWS * 65536 * size_of(v->type), page = (size_t)sysconf(_SC_PAGESIZE);
     ir_func f;
-    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_can_run(name, false); level++) {
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_runs_here(name); level++) {
         struct rusage before, after;
         make(&f, name, v, 65536, size_of(v->type), false);
         harness_kernel k = harness_compile(&f, name, level);
