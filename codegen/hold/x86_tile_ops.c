@@ -26,8 +26,8 @@ void opjit_cg_x86_tile_fold(x86_tile *m)
         bool folded = o->what != CG_TRACE_OP;
         for (uint32_t k = 0; k < 3 && !folded; k++) {
             const cg_trace_op *l = o->a[k] != CG_TRACE_NONE && in_memory(o) >> k & 1 ? &m->tr->op[o->a[k]] : NULL;
-            folded = l && (l->what == CG_TRACE_LOAD || (l->what == CG_TRACE_SPLAT && m->wide)) && l->uses == 1 &&
-                     l->step == o->step;
+            folded = l && (l->what == CG_TRACE_LOAD || (l->what == CG_TRACE_SPLAT && m->wide && o->op != IR_DOT2)) &&
+                     l->uses == 1 && l->step == o->step;
             if (folded)
                 m->folded[o->a[k]] = true;
         }
@@ -97,17 +97,27 @@ static void put_sum(x86_tile *m, uint32_t at)
     x86_tile_put(m, &v);
 }
 
+/* VPMADDWD loads whole vectors, but repeats no element. */
+static bool is_memory_of_pairs(const x86_tile *m, uint32_t value)
+{
+    return is_memory(m, value) && m->tr->op[value].what != CG_TRACE_SPLAT;
+}
+
 /* The products of pairs of halves in a register of their own, and the sum. */
 static void put_pairs(x86_tile *m, uint32_t at)
 {
     enum { MULTIPLIES = 0xf5, ADDS = 0xfe };
     const cg_trace_op *o = &m->tr->op[at];
-    const bool swapped = is_memory(m, o->a[1]);
+    const bool swapped = is_memory_of_pairs(m, o->a[1]);
+    const uint32_t last = o->a[swapped ? 1 : 2];
     x86_vector v = { .map = X86_0F, .prefix = X86_66, .code = MULTIPLIES, .bytes = x86_tile_bytes(o) };
     x86_mem mem;
     const uint32_t sum = opjit_cg_x86_tile_need(m, o->a[0], at);
     v.second = opjit_cg_x86_tile_need(m, o->a[swapped ? 2 : 1], at);
-    put_operand(m, o->a[swapped ? 1 : 2], at, &v, &mem);
+    if (is_memory_of_pairs(m, last))
+        put_operand(m, last, at, &v, &mem);
+    else
+        v.rm = opjit_cg_x86_tile_need(m, last, at);
     v.reg = opjit_cg_x86_tile_take(m, at, 0);
     x86_tile_put(m, &v);
     m->locked |= 1u << v.reg;
