@@ -325,27 +325,36 @@ static bool gave_up(machine *m)
 }
 
 /* What Bochs 2.7 computes wrongly, by the bytes of VEX and EVEX instructions: code with one of them is not run. */
+enum {
+    WIDE = 1,
+    EVEX = 2,
+    HIGH_INDEX = 4,
+    SHORT = 8
+}; /* with W; EVEX alone; that has such an index, or displacement */
 static const struct fault {
-    uint8_t map, prefix, first, last; /* opcodes */
-    bool wide, high;                  /* only with W; only with the higher sixteen registers as indices */
+    uint8_t map, prefix, first, last, with; /* first, last: opcodes */
 } faults[] = {
-    { 3, 1, 0x1d, 0x1d, false, false }, /* VCVTPS2PH rounds what lies halfway up */
-    { 2, 1, 0x96, 0xbf, true, false },  /* FMA of FLOAT64 is 0 where few bits are left of a difference */
-    { 2, 1, 0x90, 0x93, false, true },  /* gathers ignore the fifth bit of the index's register */
-    { 1, 3, 0x12, 0x12, true, false },  /* VMOVDDUP of eight bytes reads sixteen */
+    { 3, 1, 0x1d, 0x1d, 0 },                 /* VCVTPS2PH rounds what lies halfway up */
+    { 2, 1, 0x96, 0xbf, WIDE },              /* FMA of FLOAT64 is 0 where few bits are left of a difference */
+    { 2, 1, 0x90, 0x93, EVEX | HIGH_INDEX }, /* gathers ignore the fifth bit of the index's register */
+    { 1, 3, 0x12, 0x12, EVEX | WIDE },       /* VMOVDDUP of eight bytes reads sixteen */
+    { 3, 1, 0x20, 0x20, EVEX | SHORT },      /* VPINSRB takes its byte from twice as far away, */
+    { 3, 1, 0x15, 0x15, EVEX | SHORT },      /* VPEXTRW stores at half the distance */
 };
 
 static bool has_fault(const machine *m, const emulated_stage *s)
 {
     const uint8_t *const code = s->code;
-    for (uint64_t i = 0; i + 4 < s->code_size && m->arch == RT_ARCH_X86_64; i++) {
+    for (uint64_t i = 0; i + 5 < s->code_size && m->arch == RT_ARCH_X86_64; i++) {
         const uint8_t *const b = code + i;
         const bool evex = b[0] == 0x62;
         const uint8_t map = b[1] & (evex ? 7 : 31), opcode = b[evex ? 4 : 3];
+        const uint32_t has = (b[2] >> 7 != 0 ? WIDE : 0) | (evex ? EVEX : 0) | ((b[3] & 8) == 0 ? HIGH_INDEX : 0) |
+                             (b[5] >> 6 == 1 ? SHORT : 0);
         for (size_t k = 0; k < sizeof faults / sizeof *faults && (evex || b[0] == 0xc4); k++) {
             const struct fault *f = &faults[k];
             if (map == f->map && (b[2] & 3) == f->prefix && opcode >= f->first && opcode <= f->last &&
-                (!f->wide || b[2] >> 7 != 0) && (!f->high || (evex && (b[3] & 8) == 0)))
+                (has & f->with) == f->with)
                 return true;
         }
     }
