@@ -173,7 +173,7 @@ static bool is_ready(const machine *m)
 
 static bool start_pc(machine *m)
 {
-    char terminal[64], path[] = "/tmp/opjit-pc-XXXXXX";
+    char terminal[64], path[] = "/tmp/opjit-pc-XXXXXX", lock_path[sizeof path + 8];
     const int file = mkostemp(path, O_CLOEXEC);
     m->disk_bytes = (uint64_t)WIRE_SECTORS * 512;
     m->disk = file >= 0 && ftruncate(file, (off_t)m->disk_bytes) == 0
@@ -189,7 +189,9 @@ static bool start_pc(machine *m)
     m->at = 0;
     m->asked = false;
     const bool up = m->child > 0 && is_ready(m);
+    snprintf(lock_path, sizeof lock_path, "%s.lock", path); /* Bochs' own */
     unlink(path);
+    unlink(lock_path);
     return up;
 }
 
