@@ -47,7 +47,7 @@ typedef struct speller {
     uint64_t *hashes;  /* by node: of an expression; the number of a statement or loop's variable */
     uint32_t *tensors; /* by tensor: its number in the stage, counted from 1 */
     uint64_t hash;
-    stage *out;
+    stage *out;     /* its lists have room for all tensors */
     uint32_t names; /* of statements and variables */
     bool failed;    /* too deep */
 } speller;
@@ -158,34 +158,46 @@ static uint64_t work_of(const ir_func *f, const stage *s, const ir_counts *count
     return counts->lost[at] ? UINT64_MAX : work;
 }
 
+/* With lists of its own length: a function has many stages, and many tensors, but each stage few. */
+static opjit_status keep(const stage *own, rt_arena *arena, stage *out, opjit_error *error)
+{
+    *out = *own;
+    out->tensors = ARENA_ARRAY(arena, uint32_t, own->tensor_count + 1u);
+    out->written = ARENA_ARRAY(arena, bool, own->tensor_count + 1u);
+    if (out->tensors == NULL || out->written == NULL)
+        return opjit_rt_no_memory(error);
+    memcpy(out->tensors, own->tensors, own->tensor_count * sizeof *own->tensors);
+    memcpy(out->written, own->written, own->tensor_count * sizeof *own->written);
+    return OPJIT_OK;
+}
+
 /* f is packed, so that no two stages share a node. */
 static opjit_status spell(ir_func *f, rt_arena *arena, side *out, opjit_error *error)
 {
     speller s = { .f = f };
+    stage all = { 0 };
     ir_counts counts;
 
     *out = (side){ .f = f };
     TRY(opjit_ir_count(f, arena, &counts, error));
     s.hashes = ARENA_ARRAY(arena, uint64_t, f->node_count);
     s.tensors = ARENA_ARRAY(arena, uint32_t, f->tensor_count);
+    all.tensors = ARENA_ARRAY(arena, uint32_t, f->tensor_count);
+    all.written = ARENA_ARRAY(arena, bool, f->tensor_count);
     out->stages = ARENA_ARRAY(arena, stage, counts.stage_count + 1u);
-    if (s.hashes == NULL || s.tensors == NULL || out->stages == NULL)
+    if (s.hashes == NULL || s.tensors == NULL || all.tensors == NULL || all.written == NULL || out->stages == NULL)
         return opjit_rt_no_memory(error);
     for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next) {
-        stage *own = &out->stages[out->count];
-        own->node = r;
-        own->tensors = ARENA_ARRAY(arena, uint32_t, f->tensor_count);
-        own->written = ARENA_ARRAY(arena, bool, f->tensor_count);
-        if (own->tensors == NULL || own->written == NULL)
-            return opjit_rt_no_memory(error);
+        stage own = { .node = r, .tensors = all.tensors, .written = all.written };
         s.hash = s.names = 0;
-        s.out = own;
+        s.out = &own;
         spell_one(&s, r);
-        own->hash = s.failed ? opjit_ir_hash((uintptr_t)f, r) : s.hash;
-        own->work = work_of(f, own, &counts, out->count);
-        for (uint32_t i = 0; i < own->tensor_count; i++)
-            s.tensors[own->tensors[i]] = 0;
-        out->count++;
+        own.hash = s.failed ? opjit_ir_hash((uintptr_t)f, r) : s.hash;
+        own.work = work_of(f, &own, &counts, out->count);
+        for (uint32_t i = 0; i < own.tensor_count; i++)
+            s.tensors[own.tensors[i]] = 0;
+        TRY(keep(&own, arena, &out->stages[out->count++], error));
+        memset(all.written, 0, own.tensor_count * sizeof *all.written);
     }
     return OPJIT_OK;
 }
@@ -353,9 +365,9 @@ static opjit_status run_to_pair(side *s, uint32_t *at, bool *out, opjit_error *e
 static bool same_results(const side *a, const side *b)
 {
     for (uint32_t t = 1; t < a->f->tensor_count; t++)
-        for (uint32_t u = 1; u < b->f->tensor_count; u++)
-            if (a->f->tensors[t].role == IR_OUT && b->f->tensors[u].role == IR_OUT &&
-                a->f->tensors[t].slot == b->f->tensors[u].slot && !same_bytes(a, t, b, u))
+        for (uint32_t u = 1; a->f->tensors[t].role == IR_OUT && u < b->f->tensor_count; u++)
+            if (b->f->tensors[u].role == IR_OUT && a->f->tensors[t].slot == b->f->tensors[u].slot &&
+                !same_bytes(a, t, b, u))
                 return false;
     return true;
 }

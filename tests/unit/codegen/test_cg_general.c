@@ -298,7 +298,7 @@ static ir_answer replay(const row *r, const maker *m, const ir_general *g, const
     return answer;
 }
 
-/* An instance has the bits of the loops for its size, whether these are the same or others; not those of other loops. */
+/* An instance has the bits of the loops for its size, whether these are the same or others; not of other loops. */
 START_TEST(replayed)
 {
     static const char *const texts[] = {
