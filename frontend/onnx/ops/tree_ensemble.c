@@ -8,12 +8,14 @@
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* Nodes as tables.  What stands in one is in one cache line: of a large forest each node is a miss. */
-enum { FEATURE, MOST, MORE, MISSING, NODE_WORDS }; /* the element that is compared, and where to go on */
+/* Nodes as tables.  What stands in one is in one cache line: of a large forest each node is a miss.  Where to go on is
+ * where that node's words begin. */
+enum { FEATURE, MOST, MORE, MISSING, NODE_WORDS = 1 << 2, NODE_SHIFT = 2 }; /* the element that is compared; where to */
 
 typedef struct tables {
     uint32_t *words; /* {nodes, NODE_WORDS} */
     double *values;
+    bool missing_is_most, missing_is_more; /* of all nodes: one comparison is enough */
 } tables;
 
 /* The greatest number below, of the type that is compared. */
@@ -22,19 +24,21 @@ static double below(const trees *t, double value)
     return t->type == ONNX_DOUBLE ? nextafter(value, -INFINITY) : (double)nextafterf((float)value, -INFINITY);
 }
 
-static void set_node(const tables *to, uint32_t at, const tree_node *n, double value, uint32_t most, uint32_t more,
+static void set_node(tables *to, uint32_t at, const tree_node *n, double value, uint32_t most, uint32_t more,
                      uint32_t missing)
 {
     uint32_t *const words = &to->words[(size_t)at * NODE_WORDS];
     to->values[at] = value;
+    to->missing_is_most = to->missing_is_most && missing == most;
+    to->missing_is_more = to->missing_is_more && missing == more;
     words[FEATURE] = n->feature;
-    words[MOST] = most;
-    words[MORE] = more;
-    words[MISSING] = missing;
+    words[MOST] = most * NODE_WORDS;
+    words[MORE] = more * NODE_WORDS;
+    words[MISSING] = missing * NODE_WORDS;
 }
 
 /* The node as comparisons of at most: x < v is x <= the number below v; x == v is x <= v, and not x <= that one. */
-static void write_node(const trees *t, const tables *to, uint32_t at, uint32_t *next)
+static void write_node(const trees *t, tables *to, uint32_t at, uint32_t *next)
 {
     const tree_node *const n = &t->nodes[at];
     const uint32_t yes = (uint32_t)n->yes, no = (uint32_t)n->no;
@@ -76,21 +80,36 @@ static opjit_tensor numbers_of(onnx_import *m, const trees *t, uint64_t count, u
     return floats == NULL ? (opjit_tensor){ 0, 0 } : opjit_onnx_table(m, t->type, count, width, floats);
 }
 
+/* Which of a node's words says where to go on. */
+static opjit_tensor way_of(onnx_import *m, const tables *from, opjit_tensor element, opjit_tensor value)
+{
+    opjit_graph *const g = m->graph;
+    const opjit_tensor most = opjit_onnx_scalar(m, ONNX_UINT32, MOST), more = opjit_onnx_scalar(m, ONNX_UINT32, MORE);
+    if (!from->missing_is_more && from->missing_is_most)
+        return opjit_graph_where(g, opjit_graph_greater(g, element, value), more, most);
+    const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, MISSING);
+    const opjit_tensor other = from->missing_is_more
+                                   ? more
+                                   : opjit_graph_where(g, opjit_graph_greater(g, element, value), more, missing);
+    return opjit_graph_where(g, opjit_graph_less_or_equal(g, element, value), most, other);
+}
+
 /* The leaves that rows reach, {rows * trees}. */
 static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
 {
     opjit_graph *const g = m->graph;
     const opjit_tensor null = { 0, 0 };
     const uint64_t word_count = (uint64_t)t->room * NODE_WORDS;
-    const tables to = { opjit_onnx_memory(m, word_count * sizeof *to.words),
-                        opjit_onnx_memory(m, t->room * sizeof *to.values) };
+    tables to = { opjit_onnx_memory(m, word_count * sizeof *to.words),
+                  opjit_onnx_memory(m, t->room * sizeof *to.values), true, true };
     uint32_t *const roots = opjit_onnx_memory(m, t->root_count * sizeof *roots), next = t->count;
     if (to.words == NULL || to.values == NULL || roots == NULL)
         return null;
     for (uint32_t i = 0; i < t->count; i++)
         if (t->nodes[i].seen) /* others no row comes to */
             write_node(t, &to, i, &next);
-    memcpy(roots, t->roots, t->root_count * sizeof *roots);
+    for (uint32_t i = 0; i < t->root_count; i++)
+        roots[i] = t->roots[i] * NODE_WORDS;
     const uint64_t flat = t->rows * t->root_count, wide[2] = { t->rows, t->root_count }, all = t->rows * t->columns;
     const uint32_t sizes[2] = { (uint32_t)t->rows, t->root_count }, column[2] = { (uint32_t)t->rows, 1 };
     const DML_TENSOR_DATA_TYPE index = DML_TENSOR_DATA_TYPE_UINT32;
@@ -100,9 +119,7 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
         opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 0), c->inputs[0]->type, t->type), 1, &all);
     const opjit_tensor begin =
         opjit_graph_broadcast(g, opjit_graph_sequence(g, index, 2, column, 0, (double)t->columns), 2, sizes);
-    const opjit_tensor most = opjit_onnx_scalar(m, ONNX_UINT32, MOST), more = opjit_onnx_scalar(m, ONNX_UINT32, MORE);
-    const opjit_tensor missing = opjit_onnx_scalar(m, ONNX_UINT32, MISSING);
-    const opjit_tensor width = opjit_onnx_scalar(m, ONNX_UINT32, NODE_WORDS);
+    const opjit_tensor shift = opjit_onnx_scalar(m, ONNX_UINT32, NODE_SHIFT);
     opjit_tensor at = opjit_graph_broadcast(
         g,
         opjit_onnx_reshape(m, opjit_onnx_table(m, ONNX_UINT32, t->root_count, 0, roots), 2,
@@ -110,17 +127,13 @@ static opjit_tensor walk(onnx_import *m, const onnx_call *c, const trees *t)
         2, sizes);
     at = opjit_onnx_reshape(m, at, 1, &flat);
     for (uint32_t i = 0; i < t->steps && m->error->status == OPJIT_OK; i++) {
-        const opjit_tensor node = opjit_graph_multiply(g, at, width);
-        const opjit_tensor feature = opjit_onnx_reshape(m, opjit_graph_gather(g, nodes, node, 0, 1), 2, wide);
+        const opjit_tensor feature = opjit_onnx_reshape(m, opjit_graph_gather(g, nodes, at, 0, 1), 2, wide);
         const opjit_tensor element =
             opjit_graph_gather(g, x, opjit_onnx_reshape(m, opjit_graph_add(g, begin, feature), 1, &flat), 0, 1);
-        const opjit_tensor value = opjit_graph_gather(g, values, at, 0, 1);
-        const opjit_tensor way =
-            opjit_graph_where(g, opjit_graph_less_or_equal(g, element, value), most,
-                              opjit_graph_where(g, opjit_graph_greater(g, element, value), more, missing));
-        at = opjit_graph_gather(g, nodes, opjit_graph_add(g, node, way), 0, 1);
+        const opjit_tensor value = opjit_graph_gather(g, values, opjit_graph_shift_right(g, at, shift), 0, 1);
+        at = opjit_graph_gather(g, nodes, opjit_graph_add(g, at, way_of(m, &to, element, value)), 0, 1);
     }
-    return at;
+    return opjit_graph_shift_right(g, at, shift);
 }
 
 /* How leaves' numbers become results. */

@@ -135,6 +135,9 @@ def trees(one, random):
     for mode in (*([m] for m in modes), modes):
         one("TreeEnsembleRegressor", {"n_targets": 1, **forest(random, mode, 1, "target")},
             samples(random, 30, 5, "f4"))
+        lost = forest(random, mode, 1, "target")  # missing values go one way in all nodes
+        del lost["nodes_missing_value_tracks_true"]
+        one("TreeEnsembleRegressor", {"n_targets": 1, **lost}, samples(random, 30, 5, "f4"))
     for how in ("AVERAGE", "MIN", "MAX"):
         one("TreeEnsembleRegressor", {"aggregate_function": how, **forest(random, modes, 1, "target"), "n_targets": 1},
             samples(random, 30, 5, "f4"))
