@@ -87,12 +87,22 @@ static bool fits(dx_func *f, LLVMValueRef v)
     return small;
 }
 
+/* Whether the instruction neither makes nor reads a vector, as most don't: what results in a number or an address reads
+ * such ones, but for a few. */
+static bool is_scalar(dx_func *f, LLVMValueRef v, LLVMOpcode op)
+{
+    const dx_type t = opjit_dx_type(f, LLVMTypeOf(v));
+    return (t.kind == DX_T_INT || t.kind == DX_T_FLOAT || t.kind == DX_T_PTR) && !t.lanes && op != LLVMCall &&
+           op != LLVMExtractElement && op != LLVMExtractValue && op != LLVMBitCast;
+}
+
 static void select_one(dx_func *f, LLVMValueRef v)
 {
     const LLVMOpcode op = LLVMGetInstructionOpcode(v);
-    if (opjit_dx_is_late(f, v) || opjit_dx_select_wide(f, v, op))
+    const bool scalar = is_scalar(f, v, op);
+    if (!scalar && (opjit_dx_is_late(f, v) || opjit_dx_select_wide(f, v, op)))
         return;
-    if (!fits(f, v)) {
+    if (!scalar && !fits(f, v)) {
         opjit_dx_refuse(f, "vector type");
         return;
     }
