@@ -234,9 +234,9 @@ typedef struct cg_func {
     LLVMValueRef *bases;      /* by tensor */
     LLVMValueRef *params;     /* by parameter */
     cg_row rows[CG_MAX_ROWS]; /* the latest ones */
-    uint32_t row_count;
     cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
-    uint32_t constant_count;
+    uint32_t row_count, constant_count;
+    compat_intrinsics latest;
     cg_piece root, *piece; /* the piece around all others; the innermost one */
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;

@@ -13,13 +13,38 @@
 #error "codegen is written for LLVM 22 and 23: intrinsic names and the masked store's operands differ in others"
 #endif
 
-/* The declaration and the type of the intrinsic `name`, overloaded on types. */
-static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef llvm, const char *name,
-                                            LLVMTypeRef *types, size_t count, LLVMTypeRef *out_type)
+/* The latest intrinsics of a function: LLVM makes an intrinsic's name anew each time that it is asked for one. */
+enum { COMPAT_TYPES = 2, COMPAT_LATEST = 4 };
+typedef struct compat_intrinsics {
+    struct {
+        const char *name; /* the caller's own text; NULL: none */
+        LLVMTypeRef types[COMPAT_TYPES], type;
+        LLVMValueRef function;
+    } list[COMPAT_LATEST];
+    unsigned next;
+} compat_intrinsics;
+
+/* The declaration and the type of the intrinsic `name`, a constant text, overloaded on types. */
+static inline LLVMValueRef compat_intrinsic(compat_intrinsics *latest, LLVMModuleRef module, LLVMContextRef llvm,
+                                            const char *name, const LLVMTypeRef *types, size_t count,
+                                            LLVMTypeRef *out_type)
 {
-    const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    *out_type = LLVMIntrinsicGetType(llvm, id, types, count);
-    return LLVMGetIntrinsicDeclaration(module, id, types, count);
+    LLVMTypeRef own[COMPAT_TYPES] = { NULL };
+    unsigned i = 0;
+    for (size_t k = 0; k < count; k++)
+        own[k] = types[k];
+    while (i < COMPAT_LATEST && (latest->list[i].name != name || memcmp(latest->list[i].types, own, sizeof own) != 0))
+        i++;
+    if (i == COMPAT_LATEST) {
+        const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+        i = latest->next++ % COMPAT_LATEST;
+        latest->list[i].name = name;
+        memcpy(latest->list[i].types, own, sizeof own);
+        latest->list[i].type = LLVMIntrinsicGetType(llvm, id, own, count);
+        latest->list[i].function = LLVMGetIntrinsicDeclaration(module, id, own, count);
+    }
+    *out_type = latest->list[i].type;
+    return latest->list[i].function;
 }
 
 /* An enum attribute; value: 0 where it takes none. */

@@ -118,7 +118,7 @@ static LLVMValueRef emit_sve_length(cg_func *f, const char *name)
     opjit_rt_target_set_features(&sve, outer->features | UINT64_C(1) << RT_ARM_SVE);
     f->target = &sve;
     begin(f, text, LLVMFunctionType(f->type.i64, NULL, 0, 0));
-    LLVMValueRef vscale = compat_intrinsic(f->module, f->llvm, "llvm.vscale", &f->type.i64, 1, &type);
+    LLVMValueRef vscale = compat_intrinsic(&f->latest, f->module, f->llvm, "llvm.vscale", &f->type.i64, 1, &type);
     LLVMBuildRet(f->b, LLVMBuildCall2(f->b, type, vscale, NULL, 0, ""));
     f->target = outer;
     return f->fn;

@@ -29,7 +29,7 @@ static void end_function(cg_func *f)
     align_stack(f);
     if (f->fence) {
         LLVMTypeRef type;
-        LLVMValueRef fence = compat_intrinsic(f->module, f->llvm, f->cpu->fence, NULL, 0, &type);
+        LLVMValueRef fence = compat_intrinsic(&f->latest, f->module, f->llvm, f->cpu->fence, NULL, 0, &type);
         LLVMBuildCall2(f->b, type, fence, NULL, 0, "");
     }
     LLVMBuildRetVoid(f->b);

@@ -285,7 +285,7 @@ LLVMValueRef opjit_cg_load_where(cg_func *f, LLVMValueRef pointer, LLVMValueRef 
                                  uint32_t align)
 {
     LLVMTypeRef types[2] = { LLVMTypeOf(other), f->type.ptr }, fn_type;
-    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
+    LLVMValueRef fn = compat_intrinsic(&f->latest, f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
     LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, other }, 3, "");
     LLVMAddCallSiteAttribute(call, 1, compat_attribute(f->llvm, "align", align));
     return call;

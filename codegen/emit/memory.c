@@ -209,7 +209,7 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
         return;
     }
     LLVMTypeRef types[2] = { LLVMTypeOf(value), f->type.ptr }, fn_type;
-    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
+    LLVMValueRef fn = compat_intrinsic(&f->latest, f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
     LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, mask }, 3, "");
     align_pointer(f, call, 1, align);
 }

@@ -197,14 +197,14 @@ LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, u
 LLVMValueRef opjit_cg_call_plain(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
 {
     LLVMTypeRef type;
-    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, NULL, 0, &type);
+    LLVMValueRef callee = compat_intrinsic(&f->latest, f->module, f->llvm, name, NULL, 0, &type);
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
 }
 
 LLVMValueRef opjit_cg_call_of(cg_func *f, const char *name, LLVMTypeRef overload, uint32_t count, LLVMValueRef *args)
 {
     LLVMTypeRef type;
-    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, &overload, 1, &type);
+    LLVMValueRef callee = compat_intrinsic(&f->latest, f->module, f->llvm, name, &overload, 1, &type);
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
 }
 
