@@ -134,18 +134,28 @@ static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
     }
 }
 
-/* The nodes with this stamp from lo to hi, oldest first. */
-static void collect(const ir_func *f, uint32_t now, ir_ref lo, ir_ref hi, ir_ref *out)
+/* Puts nodes from lo to hi in order, by a bit for each node between. */
+static void put_in_order(ir_func *f, const ir_ref *found, uint32_t count, ir_ref lo, ir_ref hi, ir_ref *out)
 {
-    for (ir_ref r = lo; r <= hi; r++)
-        if (f->walks.stamp[r] == now)
-            *out++ = r;
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    const uint32_t words = (hi - lo) / 64 + 1;
+    uint64_t *const bits = ARENA_ARRAY(&f->scratch, uint64_t, words);
+    if (bits == NULL) {
+        f->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        bits[(found[i] - lo) / 64] |= (uint64_t)1 << (found[i] - lo) % 64;
+    for (uint32_t w = 0; w < words; w++)
+        for (uint64_t left = bits[w]; left != 0; left &= left - 1)
+            *out++ = lo + 64 * w + (uint32_t)__builtin_ctzll(left);
+    opjit_rt_arena_rewind(&f->scratch, mark);
 }
 
 /* Pops the nodes from place `base` of the stack on, oldest first.  Those of a stage mostly lie close to each other. */
-static ir_reach take(ir_func *f, uint32_t now, uint32_t base)
+static ir_reach take(ir_func *f, uint32_t base)
 {
-    enum { SPARSE = 4 }; /* nodes between two of them: so many are looked at as quickly as one is sorted */
+    enum { SPARSE = 64 }; /* nodes between two of them, for which a word of bits is less work than to sort */
     const uint32_t count = f->walks.depth - base;
     const ir_ref *const found = f->walks.stack + base;
     ir_ref lo = UINT32_MAX, hi = 0;
@@ -158,17 +168,14 @@ static ir_reach take(ir_func *f, uint32_t now, uint32_t base)
     ir_ref *const nodes =
         f->failed ? NULL : opjit_rt_arena_reserve(&f->scratch, (close ? 1 : 2) * (size_t)count * sizeof *nodes);
     f->walks.depth = base;
-    if (nodes == NULL) {
-        f->failed = true;
-        return (ir_reach){ NULL, 0 };
-    }
-    if (close) {
-        collect(f, now, lo, hi, nodes);
-    } else if (count > 0) {
+    f->failed = f->failed || nodes == NULL;
+    if (close && nodes != NULL) {
+        put_in_order(f, found, count, lo, hi, nodes);
+    } else if (count > 0 && nodes != NULL) {
         memcpy(nodes, found, count * sizeof *nodes);
         sort(nodes, nodes + count, count);
     }
-    return (ir_reach){ nodes, count };
+    return f->failed ? (ir_reach){ NULL, 0 } : (ir_reach){ nodes, count };
 }
 
 ir_reach opjit_ir_reach(ir_func *f, ir_ref first)
@@ -178,7 +185,7 @@ ir_reach opjit_ir_reach(ir_func *f, ir_ref first)
     for (ir_ref s = first; s != 0 && now != 0 && !f->failed; s = ir_at(f, s)->next)
         visit(f, now, s);
     visit_below(f, now, base);
-    return take(f, now, base);
+    return take(f, base);
 }
 
 ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
@@ -188,7 +195,7 @@ ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
     if (now != 0)
         visit(f, now, node);
     visit_below(f, now, base);
-    return take(f, now, base);
+    return take(f, base);
 }
 
 const uint32_t *opjit_ir_reach_places(ir_func *f, const ir_reach *r)

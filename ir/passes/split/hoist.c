@@ -248,13 +248,14 @@ void opjit_ir_hoist(ir_func *f, hoisted *out, ir_ref loop)
     bool any = false;
     if (places)
         move_lets(f, out, &b, &x, &map);
+    const uint32_t *const near = places ? NULL : opjit_ir_reach_places(f, &b.seen); /* else walks are on the way */
     for (uint32_t k = b.seen.count; k-- > 0 && !f->failed;) {
         const ir_ref r = b.seen.nodes[k];
         if (ir_is_pure(f, r) && !b.variant[k])
             continue; /* not in the loop, or part of something that moves out as a whole */
         for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
             const ir_ref part = ir_operand(f, r, i);
-            const uint32_t place = opjit_ir_reach_place(&b.seen, part);
+            const uint32_t place = near != NULL ? near[part] : opjit_ir_reach_place(&b.seen, part);
             const bool is_place = places && x.placed[place];
             if (b.variant[place] || ir_at(f, part)->count == 0 || (ir_at(f, part)->type == IR_INDEX && !is_place) ||
                 ir_at(f, part)->op == IR_PAIR)
