@@ -437,9 +437,9 @@ void opjit_ir_trim(ir_func *f);
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
 /* Stages that run once: they are the first ones (passes/once.c). */
 uint32_t opjit_ir_once_count(const ir_func *f);
-/* Their text, and where what they store is kept: functions with equal ones can use the same kept memory.  After
- * opjit_ir_layout. */
-void opjit_ir_print_once(const ir_func *f, rt_bytes *out);
+/* Appends what they do, and where what they store is kept, as bytes: functions with equal ones can use the same kept
+ * memory.  After opjit_ir_layout. */
+void opjit_ir_spell_once(ir_func *f, rt_bytes *out);
 /* Of a packed function that has some: a copy with these stages alone, for the same memory; the function without them,
  * whose kept tensors are then stored by nobody. */
 opjit_status opjit_ir_take_once(const ir_func *f, ir_func *out, opjit_error *error);

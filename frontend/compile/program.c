@@ -354,17 +354,17 @@ static bool equal_bytes(const rt_bytes *a, const rt_bytes *b)
 
 opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error)
 {
-    const ir_func *base = &program->variants[program->count - 1];
+    ir_func *base = &program->variants[program->count - 1];
     rt_bytes texts[2];
     opjit_status status = OPJIT_OK;
 
     opjit_rt_bytes_init(&texts[0], program->allocator);
-    opjit_ir_print_once(base, &texts[0]);
+    opjit_ir_spell_once(base, &texts[0]);
     bool failed = texts[0].failed;
     for (uint32_t i = 0; i + 1 < program->count && !failed && status == OPJIT_OK; i++) {
         ir_func *f = &program->variants[i];
         opjit_rt_bytes_init(&texts[1], program->allocator);
-        opjit_ir_print_once(f, &texts[1]);
+        opjit_ir_spell_once(f, &texts[1]);
         failed = texts[1].failed;
         if (!failed && !equal_bytes(&texts[0], &texts[1])) {
             opjit_ir_drop_once(f);

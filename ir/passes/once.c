@@ -39,19 +39,30 @@ uint64_t opjit_ir_constant_bytes(ir_func *f, const inline_source *sources, ir_re
     return bytes;
 }
 
-/* The one temp that the stage stores; 0: it stores something else. */
-static uint32_t stored_temp(const ir_func *f, const ir_reach *seen)
+/* Sets *temp, 0 before, to the one temp that the statements store.  false: they store something else. */
+static bool find_stored(const ir_func *f, ir_ref first, uint32_t *temp)
 {
-    uint32_t temp = 0;
-    for (uint32_t k = 0; k < seen->count; k++) {
-        const ir_node *n = ir_at(f, seen->nodes[k]);
+    for (ir_ref r = first; r != 0; r = ir_at(f, r)->next) {
+        const ir_node *n = ir_at(f, r);
+        if (!find_stored(f, n->body, temp)) /* as deep as loops nest: rule V16 */
+            return false;
         if (n->op != IR_STORE || f->tensors[n->ref].role == IR_SCRATCH)
             continue;
-        if (f->tensors[n->ref].role != IR_TEMP || (temp != 0 && temp != n->ref))
-            return 0;
-        temp = n->ref;
+        if (f->tensors[n->ref].role != IR_TEMP || (*temp != 0 && *temp != n->ref))
+            return false;
+        *temp = n->ref;
     }
-    return temp;
+    return true;
+}
+
+/* Temps that the statements store are none of a stage that runs once. */
+static void rule_out(finder *s, ir_ref first)
+{
+    for (ir_ref r = first; r != 0; r = ir_at(s->f, r)->next) {
+        rule_out(s, ir_at(s->f, r)->body);
+        if (ir_at(s->f, r)->op == IR_STORE)
+            s->stores[ir_at(s->f, r)->ref] = UINT32_MAX / 2;
+    }
 }
 
 /* Whether all that the stage reads is there before any call; *bytes: how much that is. */
@@ -78,10 +89,16 @@ static bool reads_constants(finder *s, const ir_reach *seen, uint32_t own, uint6
     return true;
 }
 
-static bool is_once(finder *s, const ir_reach *seen, uint32_t temp)
+/* Of a stage that stores the temp. */
+static bool is_once(finder *s, ir_ref stage, uint32_t temp)
 {
+    const rt_arena_mark mark = rt_arena_position(&s->f->scratch);
+    const ir_reach seen = opjit_ir_reach_one(s->f, stage);
     uint64_t bytes;
-    return temp != 0 && reads_constants(s, seen, temp, &bytes) && opjit_ir_may_keep(s->f->tensors[temp].bytes, bytes);
+    const bool once = seen.nodes != NULL && reads_constants(s, &seen, temp, &bytes) &&
+                      opjit_ir_may_keep(s->f->tensors[temp].bytes, bytes);
+    opjit_rt_arena_rewind(&s->f->scratch, mark);
+    return once;
 }
 
 /* By stage, first the temp that it alone stores, then 0 where it runs at each call. */
@@ -89,27 +106,23 @@ static void find_temps(finder *s, uint32_t *temps)
 {
     uint32_t at = 0;
     for (ir_ref r = s->f->body; r != 0; r = ir_at(s->f, r)->next) {
-        const rt_arena_mark mark = rt_arena_position(&s->f->scratch);
-        const ir_reach seen = opjit_ir_reach_one(s->f, r);
-        temps[at] = stored_temp(s->f, &seen);
-        for (uint32_t k = 0; k < seen.count && temps[at] == 0; k++) /* temps of such stages are none of ours */
-            if (ir_at(s->f, seen.nodes[k])->op == IR_STORE)
-                s->stores[ir_at(s->f, seen.nodes[k])->ref] = UINT32_MAX / 2;
-        s->stores[temps[at++]]++;
-        opjit_rt_arena_rewind(&s->f->scratch, mark);
+        uint32_t temp = 0;
+        if (!find_stored(s->f, ir_at(s->f, r)->body, &temp))
+            temp = 0;
+        if (temp == 0)
+            rule_out(s, ir_at(s->f, r)->body);
+        temps[at++] = temp;
+        s->stores[temp]++;
     }
 }
 
 static void find_once(finder *s, uint32_t *temps)
 {
     for (ir_ref r = s->f->body; r != 0; r = ir_at(s->f, r)->next, s->stage++) {
-        const rt_arena_mark mark = rt_arena_position(&s->f->scratch);
-        const ir_reach seen = opjit_ir_reach_one(s->f, r);
         uint32_t *const temp = &temps[s->stage - 1];
-        if (seen.nodes == NULL || !is_once(s, &seen, *temp))
+        if (*temp != 0 && !is_once(s, r, *temp))
             *temp = 0;
         s->once[*temp]++;
-        opjit_rt_arena_rewind(&s->f->scratch, mark);
     }
 }
 
@@ -142,14 +155,16 @@ typedef struct merger {
     uint32_t *local;   /* by tensor: its number in the text at hand, if `group` is that one's */
     uint32_t *group;
     uint32_t now, locals;
+    bool all_local; /* no tensor but constants is known by its number in the function */
     rt_bytes text;
 } merger;
 
-/* Constants are known by their slots; what the stage itself writes, by where it is met first. */
+/* Constants are known by their slots; what the stage itself writes, by where it is met first.  Where memory of a call
+ * lies does not matter. */
 static void put_tensor(merger *m, uint32_t tensor, uint32_t own)
 {
     const ir_tensor *t = &m->f->tensors[tensor];
-    const bool is_local = tensor == own || t->role == IR_SCRATCH;
+    const bool is_local = tensor == own || t->role == IR_SCRATCH || (m->all_local && t->role != IR_CONSTANT);
     if (t->role == IR_VIEW)
         put_tensor(m, t->of, own);
     if (m->group[tensor] != m->now) {
@@ -160,7 +175,8 @@ static void put_tensor(merger *m, uint32_t tensor, uint32_t own)
                             : t->role == IR_CONSTANT       ? t->slot
                             : m->instead[tensor] != 0      ? m->instead[tensor]
                                                            : tensor;
-    const uint64_t fields[] = { t->role, t->type, t->rank, t->bytes, t->align, (uint64_t)t->offset, is_local, number };
+    const uint64_t offset = t->role == IR_SCRATCH || t->role == IR_TEMP ? 0 : (uint64_t)t->offset;
+    const uint64_t fields[] = { t->role, t->type, t->rank, t->bytes, t->align, offset, is_local, number };
     opjit_rt_bytes_append(&m->text, fields, sizeof fields);
     opjit_rt_bytes_append(&m->text, t->sizes, t->rank * sizeof t->sizes[0]);
     opjit_rt_bytes_append(&m->text, t->strides, t->rank * sizeof t->strides[0]);
@@ -351,43 +367,21 @@ void opjit_ir_drop_once(ir_func *f)
             f->tensors[t].role = IR_TEMP;
 }
 
-/* By tensor: whether stages that run once load or store it.  In f's scratch memory; NULL: there is none. */
-static bool *find_touched(ir_func *f)
+void opjit_ir_spell_once(ir_func *f, rt_bytes *out)
 {
-    bool *touched = ARENA_ARRAY(&f->scratch, bool, f->tensor_count);
-    for (ir_ref r = f->body; is_marked(f, r) && touched != NULL; r = ir_at(f, r)->next) {
-        const ir_reach seen = opjit_ir_reach_one(f, r);
-        for (uint32_t k = 0; k < seen.count; k++) {
-            const ir_node *n = ir_at(f, seen.nodes[k]);
-            if (n->op == IR_LOAD || n->op == IR_STORE)
-                touched[n->ref] = touched[opjit_ir_root(f, n->ref)] = true;
-        }
-    }
-    return f->failed ? NULL : touched;
-}
-
-void opjit_ir_print_once(const ir_func *f, rt_bytes *out)
-{
-    ir_func alone;
-    ir_ref last = 0;
+    merger all;
     if (opjit_ir_once_count(f) == 0)
         return;
-    if (opjit_ir_copy(f, &alone, NULL) != OPJIT_OK) {
-        out->failed = true;
-        return;
-    }
-    for (ir_ref r = alone.body; is_marked(&alone, r); r = ir_at(&alone, r)->next)
-        last = r;
-    alone.nodes[last].next = 0;
-    const bool *touched = find_touched(&alone);
-    out->failed = out->failed || touched == NULL;
-    for (uint32_t t = 1; t < alone.tensor_count && touched != NULL; t++) {
-        if (alone.tensors[t].role == IR_KEPT)
-            opjit_rt_bytes_u64(out, (uint64_t)alone.tensors[t].offset);
-        if (!touched[t])
-            alone.tensors[t].role = IR_VALUE; /* which is not declared */
-    }
-    if (!out->failed)
-        opjit_ir_print(&alone, out);
-    opjit_ir_free(&alone);
+    out->failed = !begin_merging(&all, f, 0);
+    all.all_local = true;
+    all.now = 1;
+    for (ir_ref r = f->body; is_marked(f, r) && !f->failed; r = ir_at(f, r)->next)
+        put_stage(&all, r, 0);
+    for (uint32_t t = 1; t < f->tensor_count && !f->failed; t++)
+        if (all.group[t] != 0 && f->tensors[t].role == IR_CONSTANT && f->tensors[t].data != NULL)
+            opjit_rt_bytes_append(&all.text, f->tensors[t].data, (size_t)f->tensors[t].bytes);
+    opjit_rt_bytes_append(out, all.text.data, all.text.size);
+    out->failed = out->failed || f->failed || all.text.failed;
+    opjit_rt_bytes_free(&all.text);
+    opjit_ir_trim(f);
 }
