@@ -104,16 +104,21 @@ opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error)
 
 /* --- growth ------------------------------------------------------------------------------------------------------- */
 
-/* Makes room for `more` elements after count.  The old array stays valid, because the arena keeps it. */
+enum { GROWTH = 4 };
+
+/* Makes room for `more` elements after count.  The old array stays valid, because the arena keeps it: so arrays grow to
+ * four times what they were, of which the system gives what is written, and old ones are a third. */
 static bool reserve(ir_func *f, void **array, uint32_t count, uint32_t *capacity, uint32_t more, size_t size)
 {
     if (f->failed)
         return false;
     if (more <= *capacity - count)
         return true;
-    uint64_t wanted = (uint64_t)*capacity * 2;
+    uint64_t wanted = (uint64_t)*capacity * GROWTH;
     while (wanted < (uint64_t)count + more)
-        wanted *= 2;
+        wanted *= GROWTH;
+    if (wanted > IR_LIMIT_NODES && (uint64_t)count + more <= IR_LIMIT_NODES)
+        wanted = IR_LIMIT_NODES;
     void *grown = wanted > IR_LIMIT_NODES ? NULL : opjit_rt_arena_reserve(&f->arena, (size_t)wanted * size);
     if (!grown) {
         f->failed = true;
