@@ -25,6 +25,7 @@ typedef struct job {
     opjit_error *error;
     cg_llvm llvm;
     rt_arena arena;
+    rt_arena of_stage; /* what one stage needs, whose memory the next one takes */
     const rt_target *target;     /* of the version that is being built */
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
     uint32_t buffer_count;
@@ -66,12 +67,12 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     return f;
 }
 
-static cg_func stage_function(job *j, const cg_target *cpu, const cg_single *stage, rt_arena *arena)
+static cg_func stage_function(job *j, const cg_target *cpu, const cg_single *stage)
 {
     cg_func f = new_function(j, cpu, &stage->ir);
     f.aliased = stage->aliased;
     f.nodes = stage->nodes;
-    f.arena = arena;
+    f.arena = &j->of_stage;
     return f;
 }
 
@@ -80,22 +81,20 @@ static opjit_status build_stage(job *j, const cg_target *cpu, const cg_single *s
                                 LLVMValueRef code)
 {
     char name[NAME_SIZE];
-    rt_arena arena;
-    opjit_rt_arena_init(&arena, j->request->allocator);
+    const rt_arena_mark mark = rt_arena_position(&j->of_stage);
     snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, stage->variant, stage->number);
-    cg_func f = stage_function(j, cpu, stage, &arena);
+    cg_func f = stage_function(j, cpu, stage);
     const opjit_status status = code ? opjit_cg_stage_call(&f, name, code) : opjit_cg_stage(&f, name);
     j->accumulates |= f.accumulates;
-    opjit_rt_arena_free(&arena);
+    opjit_rt_arena_rewind(&j->of_stage, mark);
     return status;
 }
 
 /* The code that several stages share, and their functions. */
 static opjit_status build_shared(job *j, const cg_target *cpu, const cg_single *first, const char *kernel)
 {
-    rt_arena arena;
-    opjit_rt_arena_init(&arena, j->request->allocator);
-    cg_func f = stage_function(j, cpu, first, &arena);
+    const rt_arena_mark mark = rt_arena_position(&j->of_stage);
+    cg_func f = stage_function(j, cpu, first);
     f.by_table = true;
     opjit_status status = opjit_cg_stage(&f, "equal.stages"); /* LLVM numbers them */
     j->accumulates |= f.accumulates;
@@ -104,7 +103,7 @@ static opjit_status build_shared(job *j, const cg_target *cpu, const cg_single *
     for (const cg_single *s = first; s && status == OPJIT_OK; s = s->next)
         if (s->same == s)
             status = build_stage(j, cpu, s, kernel, f.fn);
-    opjit_rt_arena_free(&arena);
+    opjit_rt_arena_rewind(&j->of_stage, mark);
     return status;
 }
 
@@ -267,6 +266,7 @@ static void close_job(job *j)
 {
     opjit_cg_llvm_close(&j->llvm);
     opjit_rt_bytes_free(&j->object);
+    opjit_rt_arena_free(&j->of_stage);
     opjit_rt_arena_free(&j->arena);
 }
 
@@ -345,6 +345,7 @@ static opjit_status compile_some(const codegen_request *request, const cg_stages
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     opjit_rt_bytes_init(&j.object, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
+    opjit_rt_arena_init(&j.of_stage, request->allocator);
     j.tiles.arena = &j.arena;
     const double start = now_ms();
     opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, target, j.level, request->name, error);
@@ -447,6 +448,7 @@ static opjit_status emit_contents(const contents *c, const rt_target *target, co
         return refuse_target(target, error);
     opjit_rt_bytes_init(&j.object, allocator);
     opjit_rt_arena_init(&j.arena, allocator);
+    opjit_rt_arena_init(&j.of_stage, allocator);
     opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
     cg_func f = { .peak = false };
     if (status == OPJIT_OK) {
