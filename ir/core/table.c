@@ -14,10 +14,11 @@ static uint64_t mix(uint64_t x)
 
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value) { return mix(hash * 31 + value + 1); }
 
-/* Finds the entry of key, or the free one where it belongs. */
+/* Finds the entry of key, or the free one where it belongs.  Most keys are numbers of nodes, side by side: one product
+ * keeps them apart. */
 static uint32_t find(const ir_table *t, uint64_t key)
 {
-    uint32_t at = (uint32_t)mix(key) & (t->capacity - 1);
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (t->capacity - 1);
     while (t->values[at] != 0 && t->keys[at] != key)
         at = (at + 1) & (t->capacity - 1);
     return at;
