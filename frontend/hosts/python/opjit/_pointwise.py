@@ -104,7 +104,11 @@ def log1p(x):
 def cbrt(x):
     """The number whose cube is x."""
     x = as_floats(x)
-    return opjit.sign(x) * opjit.abs(x) ** (1 / 3)
+    if x.dtype == "float16":
+        return cbrt(x.astype("float32")).astype("float16")
+    y = opjit.sign(x) * opjit.exp(opjit.log(opjit.abs(x)) * (1 / 3))
+    better = y - (y - x / (y * y)) * (1 / 3)  # a step of Newton's, which has the last bits
+    return opjit.where((x == 0) | (x - x != 0), x, better)
 
 
 @_of_one

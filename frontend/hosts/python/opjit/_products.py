@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of NumPy's that are products of matrices, made of the package's own."""
+import itertools as _itertools
 import math as _math
 from numbers import Integral as _Integral, Real as _Real
 
@@ -127,8 +128,9 @@ def _contracted(a, left, b, right, kept):
     batch, inside = [x for x in both if x in kept], [x for x in both if x not in kept]
     rows, columns = [x for x in left if x not in right], [x for x in right if x not in left]
     labels = [*batch, *rows, *columns]
-    if not inside:
-        return _arranged(a, left, labels) * _arranged(b, right, labels), labels
+    if not inside or not rows and not columns:  # products of elements, or of vectors in batches
+        order = left if inside else labels
+        return _summed(_arranged(a, left, order) * _arranged(b, right, order), order, labels)
     size = {**dict(zip(right, b.shape)), **dict(zip(left, a.shape))}
     a, b = _arranged(a, left, [*batch, *rows, *inside]), _arranged(b, right, [*batch, *inside, *columns])
     head, m, k, n = ([size[x] for x in group] for group in (batch, rows, inside, columns))
@@ -190,10 +192,25 @@ def einsum(subscripts, *operands):
                 raise ValueError(f"einsum: label {label!r} has sizes {sizes[label]} and {n}, must be the same")
             sizes[label] = max(n, sizes[label])
     factors = [_without_ones(*_without_twins(x, row), sizes) for x, row in zip(operands, rows)]
-    y, labels = _summed(*factors[0], {*result, *(x for _, row in factors[1:] for x in row)})
-    for number, (x, row) in enumerate(factors[1:], 2):
-        y, labels = _contracted(y, labels, x, row, {*result, *(x for _, row in factors[number:] for x in row)})
-    return _arranged(y, labels, result)
+    while len(factors) > 1:
+        (a, left), (b, right) = _cheapest(factors, result, sizes)
+        others = {*result, *(label for _, row in factors for label in row)}
+        factors.append(_contracted(a, left, b, right, others))
+    return _arranged(*_summed(*factors[0], set(result)), result)
+
+
+def _cheapest(factors, result, sizes):
+    """Takes the two factors whose product has fewest elements more than they have."""
+    def size(labels):
+        return _math.prod(sizes[label] for label in labels)
+
+    def growth(pair):
+        rest = {*result, *(label for n, (_, row) in enumerate(factors) if n not in pair for label in row)}
+        left, right = (set(factors[n][1]) for n in pair)
+        return size((left | right) & rest) - size(left) - size(right)
+    first, second = min(_itertools.combinations(range(len(factors)), 2), key=growth)
+    b = factors.pop(second)
+    return factors.pop(first), b
 
 
 def _without_twins(x, labels):

@@ -147,22 +147,45 @@ def nanmean(x, axis=None, keepdims=False):
 @_of_one
 def quantile(x, q, axis=None, keepdims=False):
     """The element (or what is between two) below which a part q of the elements along axes is; q: a number from 0 to 1,
-    or a list of them, whose results are side by side in a first dimension."""
-    if not isinstance(q, _Real):
-        return opjit.stack([quantile(x, float(part), axis, keepdims) for part in q])
-    if not 0 <= q <= 1:
-        raise ValueError(f"quantile: {q}, must be 0 to 1")
+    or a list of them, whose results (float64) are side by side in a first dimension."""
+    parts = [q] if isinstance(q, _Real) else [float(part) for part in q]
+    for part in parts:
+        if not 0 <= part <= 1:
+            raise ValueError(f"quantile: {part}, must be 0 to 1")
     x, axes = as_floats(x, "float64"), axes_of(x, axis)
     rest = [d for d in range(x.ndim) if d not in axes]
-    y = sort(x.transpose([*rest, *axes]).reshape([*(x.shape[d] for d in rest), -1]))
-    place = q * (y.shape[-1] - 1)
-    low, part = _math.floor(place), place - _math.floor(place)
-    a, last = y[..., low], y[..., -1]
-    if part:
-        b = y[..., low + 1]
-        a = a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
-    y = opjit.where(opjit.isnan(last), opjit.nan, a)
-    return y.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else y
+    shape = [1 if d in axes else n for d, n in enumerate(x.shape)] if keepdims else [x.shape[d] for d in rest] or [1]
+    x = x.transpose([*rest, *axes]).reshape([*(x.shape[d] for d in rest), -1])
+    at = _ordered(x, [place for part in parts for place in _between(part, x.shape[-1])[:2]])
+    if not isinstance(q, _Real):
+        at = {place: y.astype("float64") for place, y in at.items()}
+    is_nan = opjit.any(x != x, -1)
+    results = [opjit.where(is_nan, opjit.nan, _quantile(at, part, x.shape[-1])).reshape(shape) for part in parts]
+    return results[0] if isinstance(q, _Real) else opjit.stack(results)
+
+
+def _between(q, count):
+    """The two places of ordered elements between which the quantile is, and how far it is from the first one."""
+    place = q * (count - 1)
+    low = _math.floor(place)
+    return low, min(low + 1, count - 1), place - low
+
+
+def _ordered(x, places):
+    """By place, the elements that are there when those of the last dimension are in order: only the rows' shorter end
+    with all of them is sorted."""
+    count = x.shape[-1]
+    below, above = max(places) + 1, count - min(places)
+    y, _ = opjit.ops.top_k1(x, axis=x.ndim - 1, k=min(below, above), outputs=2,
+                            axis_direction="INCREASING" if below <= above else "DECREASING")
+    return {n: y[..., n if below <= above else count - 1 - n] for n in places}
+
+
+def _quantile(at, q, count):
+    """Between the elements of two places."""
+    low, high, part = _between(q, count)
+    a, b = at[low], at[high]
+    return a if part == 0 else a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
 
 
 def percentile(x, q, axis=None, keepdims=False):
