@@ -13,7 +13,7 @@ import functools as _functools
 import os as _os
 import warnings as _warnings
 from math import inf, nan
-from numbers import Real as _Real
+from numbers import Integral as _Integral, Real as _Real
 
 from . import _opjit
 from ._opjit import Error, Kernel, __version__
@@ -22,23 +22,29 @@ from ._tensor import (Deferred as _Deferred, FLOATS as _FLOATS, Graph, Tensor, _
                       as_floats as _as_floats, axes_of as _axes, common_dtype as _common_dtype, graph_of as _graph_of,
                       tensor as _tensor)
 from . import ops
-from . import _numpy, _pointwise, _products, _sorting
+from . import _counting, _generated, _numpy, _pointwise, _products, _signals, _sorting
+from ._counting import *
+from ._generated import *
 from ._numpy import *
 from ._pointwise import *
 from ._products import *
+from ._signals import *
 from ._sorting import *
 
 __all__ = [
-    "Error", "Graph", "Kernel", "Tensor", "abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin",
-    "broadcast_to", "ceil", "clip", "compile", "concat", "concatenate", "cos", "cumsum", "divide", "equal", "erf",
-    "exp", "eye", "floor", "floor_divide", "full", "gelu", "greater", "greater_equal", "inf", "isnan", "layer_norm",
-    "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "max",
-    "maximum", "mean", "min", "minimum", "multiply", "nan", "negative", "ones", "ops", "permute_dims", "pow", "power",
-    "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "sqrt", "square", "std", "subtract", "sum", "take",
-    "tanh", "topk", "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
+    "Error", "Graph", "Kernel", "Tensor", "abs", "absolute", "add", "all", "amax", "amin", "any", "arange", "argmax",
+    "argmin", "broadcast_to", "ceil", "clip", "compile", "concat", "concatenate", "cos", "cumsum", "divide", "equal",
+    "erf", "exp", "eye", "floor", "floor_divide", "full", "gelu", "greater", "greater_equal", "inf", "isnan",
+    "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "max", "maximum", "mean", "min", "minimum", "multiply", "nan", "negative", "ones", "ops",
+    "permute_dims", "pow", "power", "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "sqrt", "square",
+    "std", "subtract", "sum", "take", "tanh", "topk", "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
+__all__ += _counting.__all__
+__all__ += _generated.__all__
 __all__ += _numpy.__all__
 __all__ += _pointwise.__all__
 __all__ += _products.__all__
+__all__ += _signals.__all__
 __all__ += _sorting.__all__
 
 
@@ -56,10 +62,10 @@ def compile(what, *, level="auto", threads=1, interpret=False, dims=None, shapes
         raise TypeError(f"tensors, a model or a function are compiled, {type(what)} given")
     dims = {f"{name}={size}" if isinstance(size, str) else name: 0 if isinstance(size, str) else size
             for name, size in (dims or {}).items()}
-    ranges = dict(_range(name, size) for name, size in dims.items() if not isinstance(size, int))
+    ranges = dict(_range(name, size) for name, size in dims.items() if not isinstance(size, _Integral))
     if isinstance(what, (str, bytes, _os.PathLike)):
         constants = {name: _content(array) for name, array in (values or {}).items()}
-        known = {name: size for name, size in dims.items() if isinstance(size, int)}
+        known = {name: size for name, size in dims.items() if isinstance(size, _Integral)}
 
         def read(*sizes):
             try:
@@ -108,8 +114,10 @@ def _outputs(what):
 def _range(name, size):
     """The kernel's name of the dimension, and (least, largest, typical); without a typical size the middle.  With a
     step, all are divided by it, and the name is "name/step"."""
-    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3, 4) or not set(map(type, size)) <= {int}:
+    if not isinstance(size, (tuple, list)) or len(size) not in (2, 3, 4) or [
+            n for n in size if not isinstance(n, _Integral) or isinstance(n, bool)]:
         raise TypeError(f"dims[{name!r}]: a size, or (least, largest, typical), or these and a step is needed")
+    size = [int(n) for n in size]
     if len(size) < 4:
         return name, tuple(size) if len(size) == 3 else (*size, (size[0] + size[1]) // 2)
     for n in size:
@@ -134,7 +142,7 @@ def _rows(ranges):
 
 # --- generated tensors ------------------------------------------------------------------------------------------------
 def _generate(type, values, shape, dtype):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = (shape,) if isinstance(shape, _Integral) else tuple(shape)
     is_bool = _is_bool(dtype)
     return _Deferred(lambda graph, dtype: graph._made(graph._core.node(type, (), values, [(dtype, shape)])[0], is_bool),
                      shape, _dtype_name(dtype))
@@ -158,7 +166,8 @@ def ones(shape, dtype=None):
 def arange(start, stop=None, step=1, dtype=None):
     """start, start + step ... below stop."""
     start, stop = (0, start) if stop is None else (start, stop)
-    count = -int(-(stop - start) // step) if isinstance(step, float) else len(range(start, stop, step))
+    is_whole = not [n for n in (start, stop, step) if not isinstance(n, _Integral)]
+    count = len(range(start, stop, step)) if is_whole else -int(-(stop - start) // step)
     return _generate("FILL_VALUE_SEQUENCE", {"ValueStart": start, "ValueDelta": step}, (count,), dtype)
 
 
@@ -353,6 +362,7 @@ sum = _reduction("SUM", "The sum along axes, of bools and whole numbers with 64 
 mean = _reduction("AVERAGE", "The mean along axes, float64 of whole numbers.", _double)
 max = _reduction("MAX", "The greatest element along axes.")
 min = _reduction("MIN", "The least element along axes.")
+amax, amin = max, min
 prod = _reduction("MULTIPLY", "The product along axes, of bools and whole numbers with 64 bits.", _whole)
 
 
@@ -472,11 +482,18 @@ def concatenate(tensors, axis=0):
 concat = concatenate
 
 
-def take(x, indices, axis=0):
-    """x at the indices (int32, int64, uint32 or uint64) along the axis, each of which is clamped."""
+def take(x, indices, axis=None, mode="raise"):
+    """x at the indices (int32, int64, uint32 or uint64) along the axis; axis None: in row-major order.  Those beyond the
+    ends are these ("raise", "clip"), or begin again ("wrap")."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f'take: mode {mode!r}, must be "raise", "wrap" or "clip"')
     graph = _graph_of((x, indices))
-    x, indices = _tensor(graph, x), _tensor(graph, indices)
-    axis, shape = _axis(x, axis), indices.shape
+    shape = () if isinstance(indices, _Integral) else None
+    x, indices = _tensor(graph, x), _tensor(graph, indices, "int64")
+    x, axis = (ravel(x), 0) if axis is None else (x, _axis(x, axis))
+    shape, size = indices.shape if shape is None else shape, x.shape[axis]
+    if mode != "raise":
+        indices = indices % size if mode == "wrap" else minimum(maximum(indices, 0), size - 1)
     flat = indices.reshape([1] * (x.ndim - 1) + [-1])
     y = _node("GATHER", (x, flat), {"Axis": axis, "IndexDimensions": 1})
-    return y.reshape([*x.shape[:axis], *shape, *x.shape[axis + 1:]])
+    return y.reshape([*x.shape[:axis], *shape, *x.shape[axis + 1:]] or [1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy's that move elements or generate them, made of the package's own."""
+"""Functions of NumPy's that move elements, made of the package's own."""
 import functools as _functools
 import itertools as _itertools
 import math as _math
@@ -7,12 +7,14 @@ from numbers import Integral as _Integral
 
 import opjit
 
-from ._tensor import Deferred, Tensor, axes_of, common_dtype, graph_of, tensor
+from ._tensor import FLOATS, Deferred, Tensor, axes_of, common_dtype, graph_of, tensor
 
-__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "column_stack",
-           "diag", "diagonal", "diff", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "full_like",
-           "hsplit", "hstack", "identity", "linspace", "meshgrid", "moveaxis", "ones_like", "pad", "ravel", "repeat",
-           "roll", "rot90", "split", "squeeze", "stack", "swapaxes", "tile", "vsplit", "vstack", "zeros_like"]
+__all__ = ["append", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
+           "broadcast_shapes", "column_stack", "copy", "delete", "diag", "diagflat", "diagonal", "diff", "dsplit",
+           "dstack", "ediff1d", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "insert",
+           "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "put", "putmask", "ravel", "repeat", "resize",
+           "roll", "rollaxis", "rot90", "row_stack", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile",
+           "unstack", "vsplit", "vstack"]
 
 
 def _of_one(function):
@@ -27,9 +29,17 @@ def _of_one(function):
 
 
 def together(operands):
-    """The operands as tensors of one graph; numbers take the type of the first tensor among them."""
+    """The operands as tensors of one graph; numbers take the type of the first tensor among them, and lists of them,
+    too, where that is floating-point."""
     graph, dtype = graph_of(operands), common_dtype(operands)
-    return [tensor(graph, x, dtype) for x in operands]
+    return [_beside(graph, x, dtype) if isinstance(x, (list, tuple)) and dtype in FLOATS else tensor(graph, x, dtype)
+            for x in operands]
+
+
+def _beside(graph, x, dtype):
+    """x, an array or a list of numbers, in the type."""
+    x = tensor(graph, x, dtype)
+    return x if x.dtype == dtype else x.astype(dtype)
 
 
 @_of_one
@@ -136,6 +146,116 @@ def diff(x, n=1, axis=-1):
     return x
 
 
+@_of_one
+def ediff1d(x, to_end=None, to_begin=None):
+    """The differences of neighbours in row-major order, with these before and behind them."""
+    x = ravel(x)
+    parts = [ravel(_beside(x.graph, t, x.dtype)) for t in (to_begin, to_end) if t is not None]
+    parts.insert(0 if to_begin is None else 1, diff(x))
+    return opjit.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@_of_one
+def matrix_transpose(x):
+    """The last two dimensions in each other's place."""
+    return swapaxes(x, -1, -2)
+
+
+@_of_one
+def rollaxis(x, axis, start=0):
+    """x with the axis before the one that is number `start` now."""
+    axis = axes_of(x, axis)[0]
+    start = start + x.ndim if start < 0 else start
+    return moveaxis(x, axis, start - 1 if start > axis else start)
+
+
+@_of_one
+def copy(x):
+    """x, which never changes."""
+    return x
+
+
+@_of_one
+def astype(x, dtype):
+    """The elements in another data type."""
+    return x.astype(dtype)
+
+
+@_of_one
+def resize(x, new_shape):
+    """The elements in row-major order, again and again, or as many of them as the new shape has."""
+    new_shape = (new_shape,) if isinstance(new_shape, _Integral) else tuple(new_shape)
+    x, count = ravel(x), _math.prod(new_shape)
+    if count < 1:
+        raise ValueError(f"resize: {new_shape}, sizes must be at least 1")
+    return tile(x, -(-count // x.shape[0]))[:count].reshape(list(new_shape))
+
+
+# --- some elements ----------------------------------------------------------------------------------------------------
+def _rows_at(name, where, size, inclusive=0):
+    """The numbers, from 0 on, that a slice, a number or several of them name."""
+    if isinstance(where, slice):
+        return list(range(size))[where]
+    if isinstance(where, Tensor):
+        raise TypeError(f"{name}: a tensor given, and which elements it names is not known before the kernel runs")
+    rows = [where] if isinstance(where, _Integral) else [int(n) for n in where]
+    for n in rows:
+        if not -size <= n < size + inclusive:
+            raise IndexError(f"{name}: index {n}, must be {-size} to {size - 1 + inclusive}")
+    return [int(n) % size if n < 0 else int(n) for n in rows]
+
+
+@_of_one
+def delete(x, obj, axis=None):
+    """x without these of the axis, numbers that are known now; axis None: in row-major order."""
+    x, axis = (ravel(x), 0) if axis is None else (x, axes_of(x, axis)[0])
+    size = x.shape[axis]
+    gone, head = set(_rows_at("delete", obj, size)), (slice(None),) * axis
+    ends = [-1, *sorted(gone), size]
+    parts = [x[(*head, slice(a + 1, b))] for a, b in _itertools.pairwise(ends) if b > a + 1]
+    if not parts:
+        raise ValueError(f"delete: all of {size} elements, must be fewer")
+    return opjit.concatenate(parts, axis) if len(parts) > 1 else parts[0]
+
+
+@_of_one
+def insert(x, obj, values, axis=None):
+    """x with values before these of the axis, numbers that are known now; axis None: in row-major order."""
+    x, axis = (ravel(x), 0) if axis is None else (x, axes_of(x, axis)[0])
+    size, head = x.shape[axis], (slice(None),) * axis
+    rows = _rows_at("insert", obj, size, 1)
+    values = _beside(x.graph, values, x.dtype)
+    if isinstance(obj, _Integral):  # all values go there: their first dimension is the axis, as NumPy has it
+        values = moveaxis(values.reshape([1] * (x.ndim - values.ndim) + list(values.shape)), 0, axis)
+        rows = rows * values.shape[axis]
+    shape = [*x.shape[:axis], len(rows), *x.shape[axis + 1:]]
+    values = opjit.broadcast_to(values, shape)
+    order, parts, begin = sorted(range(len(rows)), key=lambda n: rows[n]), [], 0
+    for n in order:
+        if rows[n] > begin:
+            parts.append(x[(*head, slice(begin, rows[n]))])
+            begin = rows[n]
+        parts.append(values[(*head, slice(n, n + 1))])
+    if begin < size:
+        parts.append(x[(*head, slice(begin, None))])
+    return opjit.concatenate(parts, axis)
+
+
+@_of_one
+def put(x, indices, values):
+    """x with values, again and again, at these places in row-major order (NumPy writes into x)."""
+    indices = ravel(tensor(x.graph, indices))
+    values = resize(_beside(x.graph, values, x.dtype), indices.shape[0])
+    return opjit.put_along_axis(ravel(x), indices, values, 0).reshape(list(x.shape))
+
+
+@_of_one
+def putmask(x, mask, values):
+    """x with values, in row-major order again and again, where the mask is not 0 (NumPy writes into x)."""
+    mask = tensor(x.graph, mask)
+    return opjit.where(mask != 0, resize(_beside(x.graph, values, x.dtype), x.shape), x)
+
+
 # --- around and inside ------------------------------------------------------------------------------------------------
 _PADS = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION", "symmetric": "SYMMETRIC", "wrap": "WRAP"}
 
@@ -180,6 +300,12 @@ def diag(x, k=0):
     column = pad(x, (max(k, 0), max(-k, 0)))
     row = opjit.arange(size, dtype="int32").join(x.graph)
     return opjit.where(row[None, :] - row[:, None] == k, column, 0)
+
+
+@_of_one
+def diagflat(x, k=0):
+    """The matrix with the elements of x on the diagonal."""
+    return diag(ravel(x), k)
 
 
 @_of_one
@@ -234,6 +360,9 @@ def vstack(tensors):
     return opjit.concatenate([atleast_2d(x) for x in together(tensors)], 0)
 
 
+row_stack = vstack
+
+
 def hstack(tensors):
     """Side by side, along the second dimension, or the only one."""
     tensors = together(tensors)
@@ -253,6 +382,13 @@ def column_stack(tensors):
 def append(x, values, axis=None):
     """values behind x along the axis; axis None: both in row-major order."""
     return opjit.concatenate((x, values), axis)
+
+
+@_of_one
+def unstack(x, axis=0):
+    """The parts of size 1 along the axis, without it."""
+    axis = axes_of(x, axis)[0]
+    return tuple(x[(slice(None),) * axis + (n,)] for n in range(x.shape[axis]))
 
 
 @_of_one
@@ -327,41 +463,17 @@ def meshgrid(*tensors, indexing="xy"):
                               for x, place in zip(tensors, places)))
 
 
-# --- generated --------------------------------------------------------------------------------------------------------
-def identity(n, dtype=None):
-    """1 on the diagonal of n by n, else 0."""
-    return opjit.eye(n, dtype=dtype)
+# --- of shapes --------------------------------------------------------------------------------------------------------
+def shape(x):
+    """The sizes."""
+    return x.shape
 
 
-@_of_one
-def full_like(x, value, dtype=None, shape=None):
-    """value in the shape and of the type of x."""
-    dtype = dtype or ("bool" if x._is_bool else x.dtype)
-    return opjit.full(x.shape if shape is None else shape, value, dtype).join(x.graph)
+def ndim(x):
+    """How many dimensions there are."""
+    return x.ndim
 
 
-def zeros_like(x, dtype=None, shape=None):
-    """0 in the shape and of the type of x."""
-    return full_like(x, 0, dtype, shape)
-
-
-def ones_like(x, dtype=None, shape=None):
-    """1 in the shape and of the type of x."""
-    return full_like(x, 1, dtype, shape)
-
-
-def linspace(start, stop, num=50, endpoint=True, dtype=None):
-    """num numbers at equal distances from start to stop, which is the last one, or behind it without endpoint."""
-    parts = num - 1 if endpoint else num
-    if num < 1:
-        raise ValueError(f"linspace: {num} numbers, must be at least 1")
-    if not all(_math.isfinite(x) for x in (start, stop)):
-        raise ValueError(f"linspace: {start} to {stop}, must be finite")
-
-    def make(graph, dtype):
-        place = opjit.arange(num, dtype="float64").join(graph)
-        y = place * ((stop - start) / max(parts, 1)) + start
-        if endpoint and num > 1:
-            y = opjit.where(place == num - 1, float(stop), y)
-        return (y if dtype in ("float16", "float32", "float64") else opjit.floor(y)).astype(dtype)
-    return Deferred(make, (num,), opjit._dtype_name(dtype))
+def size(x, axis=None):
+    """How many elements there are, or how many along the axes."""
+    return _math.prod(x.shape[d] for d in axes_of(x, axis))

@@ -5,15 +5,17 @@ import math as _math
 import opjit
 
 from ._numpy import _of_one, together
-from ._tensor import FLOATS, as_floats
+from ._tensor import FLOATS, as_floats, graph_of, tensor
 
 __all__ = ["acos", "acosh", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-           "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
-           "bitwise_xor", "cbrt", "copysign", "cosh", "deg2rad", "degrees", "exp2", "expm1", "fabs", "fix",
-           "float_power", "fmax", "fmin", "fmod", "heaviside", "hypot", "invert", "isclose", "isfinite", "isinf",
-           "isneginf", "isposinf", "left_shift", "log10", "log1p", "log2", "logaddexp", "mod", "nan_to_num",
-           "not_equal", "positive", "rad2deg", "radians", "reciprocal", "remainder", "right_shift", "rint", "round",
-           "select", "signbit", "sinc", "sinh", "tan", "true_divide", "trunc"]
+           "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count", "bitwise_invert",
+           "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "choose",
+           "conj", "conjugate", "copysign", "cosh", "deg2rad", "degrees", "divmod", "exp2", "expm1", "fabs", "fix",
+           "float_power", "fmax", "fmin", "fmod", "gcd", "heaviside", "hypot", "imag", "invert", "isclose", "isfinite",
+           "isinf", "isneginf", "isposinf", "lcm", "left_shift", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
+           "mod", "modf", "nan_to_num", "not_equal", "positive", "rad2deg", "radians", "real", "reciprocal",
+           "remainder", "right_shift", "rint", "round", "select", "signbit", "sinc", "sinh", "tan", "true_divide",
+           "trunc"]
 _LARGEST = {"float16": 65504.0, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 
 
@@ -82,6 +84,30 @@ def fabs(x):
 def positive(x):
     """x"""
     return x
+
+
+real = conj = conjugate = positive
+
+
+@_of_one
+def imag(x):
+    """0, as of all that is real."""
+    return opjit.zeros_like(x)
+
+
+@_of_one
+def modf(x):
+    """What is behind the point, and the rest, both with the sign of x."""
+    x = as_floats(x)
+    whole = trunc(x)
+    return copysign(opjit.where(isinf(x), 0.0, x - whole), x), whole
+
+
+@_of_one
+def bitwise_count(x):
+    """How many bits of |x| are 1 (uint8)."""
+    x = opjit.abs(x).astype("u" + x.dtype if x.dtype[0] == "i" else x.dtype)
+    return opjit.ops.element_wise_bit_count(x, dtype="uint8")
 
 
 @_of_one
@@ -226,7 +252,32 @@ def bitwise_not(x):
     return ~x
 
 
-invert = bitwise_not
+invert = bitwise_invert = bitwise_not
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+_STEPS = {1: 12, 2: 24, 4: 47, 8: 93}  # of Euclid's for the largest numbers of so many bytes
+
+
+def divmod(a, b):
+    """a / b rounded down, and what is left of a."""
+    a, b = together((a, b))
+    return a // b, a % b
+
+
+def gcd(a, b):
+    """The greatest number that divides both."""
+    a, b = (opjit.abs(x) for x in together((a, b)))
+    if a.dtype in FLOATS or b.dtype in FLOATS:
+        raise TypeError(f"gcd: {a.dtype}, must be whole numbers")
+    for _ in range(_STEPS[int(a.dtype.lstrip("uint")) // 8]):
+        a, b = opjit.where(b == 0, a, b), opjit.where(b == 0, b, a % opjit.where(b == 0, 1, b))
+    return a
+
+
+def lcm(a, b):
+    """The least number that both divide."""
+    a, b = together((a, b))
+    divisor = gcd(a, b)
+    return opjit.where(divisor == 0, 0, opjit.abs(a) // opjit.where(divisor == 0, 1, divisor) * opjit.abs(b))
 
 
 def _isnan(x):
@@ -246,6 +297,12 @@ def logaddexp(a, b):
     """log(exp(a) + exp(b))"""
     a, b = map(as_floats, together((a, b)))
     return opjit.where(a == b, a + _math.log(2), opjit.maximum(a, b) + log1p(opjit.exp(-opjit.abs(a - b))))
+
+
+def logaddexp2(a, b):
+    """log2(2**a + 2**b)"""
+    a, b = map(as_floats, together((a, b)))
+    return opjit.where(a == b, a + 1, opjit.maximum(a, b) + log1p(exp2(-opjit.abs(a - b))) * (1 / _math.log(2)))
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
@@ -268,3 +325,16 @@ def select(conditions, choices, default=0):
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         result = opjit.where(condition, choice, result)
     return result
+
+
+def choose(indices, choices, mode="raise"):
+    """The element of the choice that the index says.  mode: indices beyond them begin again ("wrap"), or are those of
+    the first or last one."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f'choose: mode {mode!r}, must be "raise", "wrap" or "clip"')
+    indices = tensor(graph_of((indices, *choices)), indices)
+    indices = indices % len(choices) if mode == "wrap" else indices
+    first, *others = together([tensor(indices.graph, x) for x in choices])
+    for n, choice in enumerate(others, 1):
+        first = opjit.where(indices >= n, choice, first)
+    return first

@@ -31,7 +31,7 @@ class Graph:
 
     def input(self, shape, dtype="float32", name=None):
         """An array of each call, packed, in the order of these calls; none of the kernel's where nothing reads it."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
         name = name or f"x{len(self._inputs)}"
         for n in shape:
             if isinstance(n, str):
@@ -353,6 +353,7 @@ class Tensor:
     argmax, argmin, cumsum, clip, squeeze = map(_method, ("argmax", "argmin", "cumsum", "clip", "squeeze"))
     argsort, cumprod, diagonal, dot, sort = map(_method, ("argsort", "cumprod", "diagonal", "dot", "sort"))
     ravel, repeat, swapaxes, take, trace = map(_method, ("ravel", "repeat", "swapaxes", "take", "trace"))
+    compress, nonzero, partition, searchsorted = map(_method, ("compress", "nonzero", "partition", "searchsorted"))
     round = __round__ = _method("round")
     flatten = _method("ravel")
 
@@ -423,14 +424,14 @@ class Tensor:
 
     def reshape(self, *shape):
         """The elements in row-major order by other sizes; one of them may be -1: what is left."""
-        shape = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        shape = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], numbers.Integral) else shape)
         if any(n < 1 and n != -1 for n in shape) or shape.count(-1) > 1:
             raise ValueError(f"reshape: {shape}, sizes must be at least 1, and one of them may be -1")
         return self._moved(self._graph._core.reshape(self._handle, [0 if n == -1 else n for n in shape]))
 
     def transpose(self, *axes):
         """Dimension d is axes[d] of this one; without axes in reverse."""
-        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], numbers.Integral) else axes
         axes = axes or range(self.ndim)[::-1]
         return self._moved(self._graph._core.transpose(self._handle, axes_of(self, axes)))
 
