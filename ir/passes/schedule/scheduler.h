@@ -97,6 +97,9 @@ bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
  * adds to w->worth; adds its additional cost, compared with a load of neighbours, to w->cost, and what vectors compute
  * of its place. */
 bool opjit_ir_loads_vectors(const scheduler *s, ir_ref load, ir_ref loop, work *w);
+/* step.c: whether the index is made of loaded elements by sums, multiples, limits and choices: no division.  Counts
+ * these operations. */
+bool opjit_ir_is_of_table(const ir_func *f, ir_ref index, ir_ref var, uint32_t *out_count);
 /* step.c, in a loop with hold: whether all loads that would be done lane by lane lie side by side along a loop around,
  * so that they are squares that are transposed in registers. */
 bool opjit_ir_turns_loads(scheduler *s, ir_ref loop, const work *w);

@@ -35,9 +35,7 @@ static bool is_of_index(ir_op op)
            op == IR_SELECT || op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE;
 }
 
-/* Whether the index is made of loaded elements by sums, multiples, limits and choices: no division.  Counts these
- * operations. */
-static bool is_of_table(const ir_func *f, ir_ref index, ir_ref var, uint32_t *out_count)
+bool opjit_ir_is_of_table(const ir_func *f, ir_ref index, ir_ref var, uint32_t *out_count)
 {
     ir_ref stack[MOST_TERMS], seen[MOST_TERMS];
     uint32_t depth = 0, looked = 0;
@@ -81,7 +79,7 @@ static bool is_by_table(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *ou
         const ir_interval i = opjit_ir_interval(f, at);
         const bool table = !opjit_ir_is_affine(f, at, var);
         if (i.lo < 0 || i.hi >= INT32_MAX || t->strides[d] > (uint64_t)INT32_MAX / (uint64_t)(i.hi + 1) ||
-            (table && !is_of_table(f, at, var, out_count)))
+            (table && !opjit_ir_is_of_table(f, at, var, out_count)))
             return false;
         any = any || table;
         most += t->strides[d] * (uint64_t)i.hi;

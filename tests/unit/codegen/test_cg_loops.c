@@ -10,6 +10,7 @@ typedef enum body {
     REVERSED,
     TRANSPOSED,
     GATHERED,
+    FROM_END,
     GUARDED,
     GUARDED_DATA,
     INDICES,
@@ -50,6 +51,13 @@ static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
     case REVERSED: return opjit_ir_load(f, 1, (ir_ref[]){ p, e2(f, IR_ISUB, c(f, COLUMNS - 1), j) });
     case GATHERED:
         return opjit_ir_load(f, 1, (ir_ref[]){ p, ir_expr3(f, IR_CLAMP, IR_NONE, data, c(f, 0), c(f, COLUMNS - 1)) });
+    case FROM_END: { /* negative indices count from the end */
+        const ir_ref at = ir_expr3(f, IR_CLAMP, IR_NONE, data, c(f, -COLUMNS - 1), c(f, COLUMNS));
+        const ir_ref from_end =
+            ir_expr3(f, IR_SELECT, IR_NONE, e2(f, IR_LT, at, c(f, 0)), e2(f, IR_IADD, at, c(f, COLUMNS)), at);
+        const ir_ref inside = ir_expr3(f, IR_CLAMP, IR_NONE, from_end, c(f, 0), c(f, COLUMNS - 1));
+        return opjit_ir_load(f, 1, (ir_ref[]){ p, inside });
+    }
     case GUARDED:
     case GUARDED_DATA: { /* beyond the ends where the condition is false */
         const ir_ref at = e2(f, IR_IADD, j, s->body == GUARDED ? opjit_ir_param(f, 1) : data);
