@@ -248,6 +248,13 @@ static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
+/* Whether it is a scatter whose updates are of single elements, each after the one before: none is in a vector. */
+static bool changes_elements(const placer *p, ir_ref statement)
+{
+    const uint32_t rank = p->f->tensors[ir_at(p->f, statement)->ref].rank;
+    return !p->threads && ir_at(p->f, statement)->op == IR_SCATTER && !opjit_ir_is_own(p->f, statement, rank - 1);
+}
+
 /* First walk: notes how the definition is read, item by item. */
 static void note_reader(const placer *p, item *d, const site *s, uint32_t reader)
 {
@@ -264,6 +271,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->opaque = d->opaque || s->opaque;
     d->is_joined = d->is_joined || p->items[reader].joins;
     d->looked_up = d->looked_up || p->items[reader].looks_up;
+    d->is_scattered = d->is_scattered || changes_elements(p, p->items[reader].statement);
     d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
     d->is_across = d->is_across || s->across;
     d->in_windows = d->in_windows || s->window;
@@ -325,6 +333,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
         return true; /* each window would compute it again */
     if (d->is_joined && (d->dear || d->work > CHEAP / 2))
         return true; /* so would each of the others' lines */
+    if (d->is_scattered && d->work > CHEAP)
+        return true; /* each update would compute it by scalars */
     if (d->is_across && d->math)
         return true; /* tiles of it can't be transposed in registers */
     if (single)
