@@ -71,13 +71,20 @@ def histogram_bin_edges(x, bins=10, range=None):
     return _bin_edges("histogram_bin_edges", x, bins, range)
 
 
-def _bins_of(x, edges):
+def _bins_of(x, edges, are_equal):
     """The bin of each element, and whether it has one: the last one has its end, too."""
     dtype = edges.dtype if edges.dtype in FLOATS else x.dtype
     x, edges = x.astype(dtype), edges.astype(dtype)
-    place = opjit.searchsorted(edges, x, "right") - 1
-    last = edges.shape[0] - 1
-    return opjit.where(x == edges[-1], last - 1, place), (x >= edges[0]) & (x <= edges[-1])
+    last = edges.shape[0] - 2
+    if are_equal and last >= 24:  # by a quotient, which rounding may put beside its bin
+        place = (x - edges[0]) * ((last + 1) / (edges[-1] - edges[0]))
+        place = opjit.minimum(opjit.maximum(place, 0.0), float(last)).astype("int32")
+        place = place - (x < opjit.take(edges, place)).astype("int32")
+        place = place + ((x >= opjit.take(edges, place + 1)) & (place != last)).astype("int32")
+    else:
+        place = opjit.searchsorted(edges, x, "right") - 1
+        place = opjit.where(x == edges[-1], last, place)
+    return place, (x >= edges[0]) & (x <= edges[-1])
 
 
 def histogram(x, bins=10, range=None, density=None, weights=None):
@@ -86,7 +93,7 @@ def histogram(x, bins=10, range=None, density=None, weights=None):
     graph = graph_of((x, weights))
     x = ravel(tensor(graph, x))
     edges = _bin_edges("histogram", x, bins, range)
-    counts = _counted(x.shape, weights, [(x, edges)])
+    counts = _counted(x.shape, weights, [(x, edges, isinstance(bins, _Integral))])
     if not density:
         return counts, edges
     counts = counts.astype("float64")
@@ -94,10 +101,10 @@ def histogram(x, bins=10, range=None, density=None, weights=None):
 
 
 def _counted(shape, weights, pairs):
-    """The number of elements, or the weights' sum, in the bins of these edges."""
+    """The number of elements, or the weights' sum, in the bins of these edges, each with whether they are equal."""
     graph, place, valid, length = pairs[0][0].graph, None, None, 1
-    for x, edges in pairs:
-        at, inside = _bins_of(x, edges)
+    for x, edges, are_equal in pairs:
+        at, inside = _bins_of(x, edges, are_equal)
         count = edges.shape[0] - 1
         place, valid = (at, inside) if place is None else (place * count + at, valid & inside)
         length *= count
@@ -119,7 +126,8 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
         raise ValueError(f"histogram2d: {pair[0].shape[0]} x and {pair[1].shape[0]} y, must be as many")
     bins = list(bins) if isinstance(bins, (tuple, list)) and len(bins) == 2 else [bins, bins]
     edges = [_bin_edges("histogram2d", t, b, r) for t, b, r in zip(pair, bins, range or (None, None))]
-    counts = _counted(pair[0].shape, weights, list(zip(pair, edges))).astype("float64")
+    counts = _counted(pair[0].shape, weights, [(t, e, isinstance(b, _Integral)) for t, e, b in zip(
+        pair, edges, bins)]).astype("float64")
     counts = counts.reshape([e.shape[0] - 1 for e in edges])
     if density:
         wide, high = (opjit.diff(e).astype("float64") for e in edges)

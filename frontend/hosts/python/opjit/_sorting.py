@@ -73,19 +73,18 @@ def searchsorted(a, values, side="left", sorter=None):
     size = a.shape[0]
 
     def before(found):
-        """Is what was found before the value?"""
-        y = found < values if side == "left" else found <= values
-        if a.dtype not in FLOATS:
-            return y
-        return y | (values != values) & (1 if side == "right" else found == found)  # NaN is last
+        return found < values if side == "left" else found <= values
     if size <= _FEW:
-        counts = [before(a[n]).astype("int32") for n in range(size)]
-        return _functools.reduce(lambda x, y: x + y, counts).astype("int64")
-    count = opjit.full(values.shape, 0, "int32" if size < 2**30 else "int64").join(a.graph)
-    for bit in reversed(range(size.bit_length())):
-        probe = count + (1 << bit)
-        count = opjit.where((probe <= size) & before(opjit.take(a, probe - 1)), probe, count)
-    return count.astype("int64")
+        count = _functools.reduce(lambda x, y: x + y, [before(a[n]).astype("int32") for n in range(size)])
+    else:
+        count = opjit.full(values.shape, 0, "int32" if size < 2**30 else "int64").join(a.graph)
+        for bit in reversed(range(size.bit_length())):
+            probe = count + (1 << bit)
+            count = opjit.where((probe <= size) & before(opjit.take(a, probe - 1)), probe, count)
+    count = count.astype("int64")
+    if a.dtype not in FLOATS:
+        return count
+    return opjit.where(values == values, count, size if side == "right" else count_nonzero(a == a))  # NaN is last
 
 
 def digitize(x, bins, right=False):
