@@ -243,6 +243,27 @@ class More(unittest.TestCase):
                              [np.signbit(a).tolist() for a in np.modf(x[:5])])
         self.every([lambda m, x: m.logaddexp2(x, x.T)], ["f4", "f8"], (3, 3), exact=False)
 
+    def test_quotients(self):
+        """Rounded down, without what rounding of a / b adds: 1 // 0.1 is 9."""
+        for dtype in FLOATS:
+            some = np.array([0, -0.0, 1, -1, 0.1, -0.1, 0.3, 3, -3, np.inf, -np.inf, np.nan, 1e4, -1e-3, 2.5], dtype)
+            a = np.concatenate([np.repeat(some, len(some)), (self.random.integers(-50, 50, 500) / 10).astype(dtype)])
+            b = np.concatenate([np.tile(some, len(some)), (self.random.integers(-9, 9, 500) / 10).astype(dtype)])
+            self.all_same([lambda m, a, b: a // b, lambda m, a, b: m.floor_divide(a, b), lambda m, a, b: a % b,
+                           lambda m, a, b: m.divmod(a, b), lambda m, a, b: 7 // b], a, b)
+            got, want = run(lambda a, b: a // b, a, b), a // b
+            np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+    def test_one(self):
+        """Sizes of 1, one dimension, and bounds that the type has not."""
+        x = self.array((1, 3), "f8")
+        self.all_same([lambda m, x: m.unwrap(x, axis=0), lambda m, x: m.trapezoid(x, axis=0), lambda m, x: m.tril(x[0]),
+                       lambda m, x: m.swapaxes(x[0], 0, -1), lambda m, x: m.triu(x[0], 1)], x)
+        for dtype in INTEGERS:
+            x = self.array((5,), dtype)
+            self.all_same([lambda m, x: m.clip(x, -2, 300), lambda m, x: m.clip(x, -1000, 2),
+                           lambda m, x: m.heaviside(x, x[::-1])], x)
+
     def test_generated(self):
         for dtype in ("f4", "f8"):
             for f, args in ((f, args) for f, rows in (

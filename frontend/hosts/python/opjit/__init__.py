@@ -38,7 +38,7 @@ __all__ = [
     "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not", "logical_or",
     "logical_xor", "max", "maximum", "mean", "min", "minimum", "multiply", "nan", "negative", "ones", "ops",
     "permute_dims", "pow", "power", "prod", "relu", "reshape", "sigmoid", "sign", "sin", "softmax", "sqrt", "square",
-    "std", "subtract", "sum", "take", "tanh", "topk", "transpose", "tri", "tril", "triu", "var", "where", "zeros"]
+    "std", "subtract", "sum", "take", "tanh", "topk", "transpose", "tri", "var", "where", "zeros"]
 __all__ += _counting.__all__
 __all__ += _generated.__all__
 __all__ += _numpy.__all__
@@ -183,16 +183,6 @@ def tri(rows, columns=None, k=0, dtype=None):
                      (rows, columns or rows), dtype)
 
 
-def tril(x, k=0):
-    """x where column - row is at most k, else 0."""
-    return _node("DIAGONAL_MATRIX1", (x,), {"Value": 0, "DiagonalFillBegin": k + 1, "DiagonalFillEnd": 2**31 - 1})
-
-
-def triu(x, k=0):
-    """x where column - row is at least k, else 0."""
-    return _node("DIAGONAL_MATRIX1", (x,), {"Value": 0, "DiagonalFillBegin": -2**31, "DiagonalFillEnd": k})
-
-
 # --- pointwise --------------------------------------------------------------------------------------------------------
 def _operand(function):
     """The function, whose first operand may be a number or an array, too."""
@@ -319,8 +309,9 @@ def where(condition, a, b):
 @_operand
 def clip(x, least=None, most=None):
     """x, but at least and at most these: numbers, tensors or arrays, or None."""
-    if isinstance(least, _Real) and isinstance(most, _Real):
+    if isinstance(least, _Real) and isinstance(most, _Real) and x.dtype in _FLOATS:
         return _node("ELEMENT_WISE_CLIP1", (x,), {"Min": least, "Max": most})
+    least, most = (_numpy.within(x.dtype, n) for n in (least, most))
     x = x if least is None else maximum(x, least)
     return x if most is None else minimum(x, most)
 
@@ -483,8 +474,8 @@ concat = concatenate
 
 
 def take(x, indices, axis=None, mode="raise"):
-    """x at the indices (int32, int64, uint32 or uint64) along the axis; axis None: in row-major order.  Those beyond the
-    ends are these ("raise", "clip"), or begin again ("wrap")."""
+    """x at the indices (int32, int64, uint32 or uint64) along the axis; axis None: in row-major order.  mode: those
+    beyond the ends are these ("raise", "clip"), or begin again ("wrap")."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f'take: mode {mode!r}, must be "raise", "wrap" or "clip"')
     graph = _graph_of((x, indices))

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy's that generate elements, made of the package's own."""
+"""Functions of NumPy's that generate elements, or cut triangles, made of the package's own."""
 import math as _math
 
 import opjit
 
 from ._numpy import _of_one
-from ._tensor import FLOATS, Deferred
+from ._tensor import FLOATS, Deferred, _node
 
 __all__ = ["bartlett", "blackman", "full_like", "geomspace", "hamming", "hanning", "identity", "linspace", "logspace",
-           "ones_like", "zeros_like"]
+           "ones_like", "tril",
+           "triu", "zeros_like"]
 
 
 def identity(n, dtype=None):
@@ -78,6 +79,23 @@ def _of_places(function, start, stop, num, endpoint, dtype):
         y = function(places.join(graph))
         return y.astype(dtype) if dtype in FLOATS else opjit.trunc(y).astype(dtype)
     return Deferred(make, (num,), opjit._dtype_name(dtype))
+
+
+# --- triangles --------------------------------------------------------------------------------------------------------
+def _matrix(x):
+    """x, of one dimension as all rows of a matrix."""
+    return opjit.broadcast_to(x, x.shape * 2) if x.ndim == 1 else x
+
+
+def tril(x, k=0):
+    """x where column - row is at most k, else 0."""
+    return _node("DIAGONAL_MATRIX1", (_matrix(x),), {"Value": 0, "DiagonalFillBegin": k + 1,
+                                                     "DiagonalFillEnd": 2**31 - 1})
+
+
+def triu(x, k=0):
+    """x where column - row is at least k, else 0."""
+    return _node("DIAGONAL_MATRIX1", (_matrix(x),), {"Value": 0, "DiagonalFillBegin": -2**31, "DiagonalFillEnd": k})
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------

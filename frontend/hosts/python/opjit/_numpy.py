@@ -36,6 +36,14 @@ def together(operands):
             for x in operands]
 
 
+def within(dtype, n):
+    """n, whole numbers beyond those of the type as its last one."""
+    if dtype in FLOATS or not isinstance(n, _Integral):
+        return n
+    bits, signed = int(dtype.lstrip("uint")), dtype[0] == "i"
+    return min(max(int(n), -1 << (bits - 1) if signed else 0), (1 << (bits - signed)) - 1)
+
+
 def _beside(graph, x, dtype):
     """x, an array or a list of numbers, in the type."""
     x = tensor(graph, x, dtype)
@@ -80,7 +88,7 @@ def flip(x, axis=None):
 @_of_one
 def swapaxes(x, a, b):
     """x with two dimensions in each other's place."""
-    axes, (a, b) = list(range(x.ndim)), axes_of(x, (a, b))
+    axes, a, b = list(range(x.ndim)), axes_of(x, a)[0], axes_of(x, b)[0]
     axes[a], axes[b] = b, a
     return x.transpose(axes)
 

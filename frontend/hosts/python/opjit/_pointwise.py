@@ -242,8 +242,12 @@ fmin = _of_two(lambda a, b: opjit.where(_isnan(a), b, opjit.where(_isnan(b), a, 
                "The lesser one of two elements, the other one where one is NaN.")
 float_power = _of_two(lambda a, b: opjit.power(a.astype("float64"), b.astype("float64")), "a to the b, as float64.")
 copysign = _of_two(lambda a, b: opjit.where(signbit(b), -fabs(a), fabs(a)), "|a| with the sign of b.")
-heaviside = _of_two(lambda a, b: opjit.where(a == 0, b, opjit.where(a > 0, 1.0, opjit.where(a < 0, 0.0, a))),
+heaviside = _of_two(lambda a, b: _step(as_floats(a), as_floats(b)),
                     "0 of negative numbers, b of 0, 1 of positive ones.")
+
+
+def _step(a, b):
+    return opjit.where(a == 0, b, opjit.where(a > 0, 1.0, opjit.where(a < 0, 0.0, a)))
 
 
 @_of_one
@@ -261,6 +265,18 @@ def divmod(a, b):
     """a / b rounded down, and what is left of a."""
     a, b = together((a, b))
     return a // b, a % b
+
+
+def floor_quotient(a, b):
+    """a / b of floating-point numbers rounded down, without the rounding of the quotient: 1 // 0.1 is 9."""
+    if a.dtype == "float16":
+        return floor_quotient(a.astype("float32"), b.astype("float32")).astype("float16")
+    rest = opjit.ops.element_wise_modulus_truncate(a, b)
+    quotient = (a - rest) / b
+    quotient = opjit.where((rest != 0) & ((b < 0) ^ (rest < 0)), quotient - 1, quotient)
+    y = opjit.floor(quotient)
+    y = opjit.where(quotient - y > 0.5, y + 1, y)
+    return opjit.where(b == 0, a / b, opjit.where(quotient == 0, a / b * 0, y))
 
 
 def gcd(a, b):
@@ -296,6 +312,8 @@ def hypot(a, b):
 def logaddexp(a, b):
     """log(exp(a) + exp(b))"""
     a, b = map(as_floats, together((a, b)))
+    if a.dtype == "float16":
+        return logaddexp(a.astype("float32"), b.astype("float32")).astype("float16")
     return opjit.where(a == b, a + _math.log(2), opjit.maximum(a, b) + log1p(opjit.exp(-opjit.abs(a - b))))
 
 

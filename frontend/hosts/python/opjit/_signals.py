@@ -92,6 +92,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral along the axis of the lines between samples, at x or at equal distances."""
     axis = axes_of(y, axis)[0]
     y = as_floats(y, "float64")
+    if y.shape[axis] == 1:
+        return opjit.sum(y * 0.0, axis)
     head = (slice(None),) * axis
     steps = dx
     if x is not None:
@@ -167,12 +169,13 @@ def unwrap(x, discont=None, axis=-1, period=2 * _math.pi):
     """x with multiples of the period added, so that neighbours along the axis are at most half of it apart; those that
     are less than discont apart stay so."""
     axis = axes_of(x, axis)[0]
-    head = (slice(None),) * axis
+    if x.shape[axis] == 1:
+        return as_floats(x, "float64")
+    head, step = (slice(None),) * axis, diff(x, axis=axis)
     if isinstance(period, _Integral) and x.dtype not in FLOATS:
         half = period // 2
     else:
-        x, half = as_floats(x, "float64"), period / 2
-    step = diff(x, axis=axis)
+        x, step, half = as_floats(x, "float64"), as_floats(step, "float64"), period / 2
     near = (step + half) % period - half
     threshold = period / 2 if discont is None else discont
     threshold = threshold if x.dtype in FLOATS else _math.ceil(threshold)

@@ -261,9 +261,10 @@ def _floor_quotient(a, b):
     """a / b rounded down."""
     graph, dtype = graph_of((a, b)), common_dtype((a, b))
     a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
+    if a.dtype in FLOATS and b.dtype == a.dtype:
+        from ._pointwise import floor_quotient
+        return floor_quotient(a, b)
     quotient = _node("ELEMENT_WISE_DIVIDE", (a, b))  # toward 0 of integers
-    if a.dtype in FLOATS:
-        return _node("ELEMENT_WISE_FLOOR", (quotient,))
     if a.dtype[0] == "u":
         return quotient
     return quotient - ((a % b != 0) & ((a < 0) ^ (b < 0))).astype(a.dtype)
@@ -408,9 +409,7 @@ class Tensor:
     def __array__(self, *args, **more):
         raise TypeError("a tensor of a graph has no elements before the kernel runs")
 
-    def __matmul__(self, other):
-        from . import matmul
-        return matmul(self, other)
+    __matmul__ = _method("matmul")
 
     def __rmatmul__(self, other):
         from . import matmul
