@@ -178,6 +178,9 @@ class More(unittest.TestCase):
                 self.same(lambda m, x, xp, fp: m.interp(x, xp, fp), x, xp, fp, exact=False)
 
     def test_variables(self):
+        x = self.array((5, 40), "f2")
+        self.all_same([lambda m, x: m.var(x, 1), lambda m, x: m.std(x, 0, ddof=1), lambda m, x: m.mean(x, 1)], x,
+                      exact=False)
         for dtype in ("f4", "f8", "i4"):
             x, y = self.array((3, 8), dtype), self.array((2, 8), dtype)
             self.all_same([

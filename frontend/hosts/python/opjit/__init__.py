@@ -373,6 +373,8 @@ def all(x, axis=None, keepdims=False):
 def var(x, axis=None, keepdims=False, ddof=0):
     """The variance along axes, float64 of whole numbers."""
     x = _double(x)
+    if isinstance(x, Tensor) and x.dtype == "float16":  # as NumPy computes it
+        return var(x.astype("float32"), axis, keepdims, ddof).astype("float16")
     centred, count = x - mean(x, axis, True), 1
     for a in _axes(x, axis):
         count *= x.shape[a]
