@@ -81,6 +81,10 @@ void draw_convolution(computed_draw *d)
     s.groups = d->r == NULL ? 2 : 1 + below(d, chance(d, 60) ? 1 : 3);
     s.ins = d->r == NULL ? 3 : 1 + below(d, many ? 700 : chance(d, 20) ? 60 : 4);
     s.outs = 1 + below(d, many ? 2 : 3);
+    if (d->r != NULL && !many && test_random_chance(d->r, 10)) { /* vectors of channels with windows of their own */
+        s.groups = 16 * (1 + below(d, 2));
+        s.ins = s.outs = 1;
+    }
     const DML_CONVOLUTION_MODE mode = (DML_CONVOLUTION_MODE)below(d, 2);
     draw_convolved(d, &s);
     const DML_TENSOR_DESC *bias = chance(d, 50) ? draw_channels(d, 2, d->type, true, 100) : NULL;

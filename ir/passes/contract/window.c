@@ -357,7 +357,10 @@ static bool make(window w, bool words, ir_ref other, const ir_tiles *given, cons
     c->side[CONTRACT_ROWS].factor = 1 - w.factor;
     c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
     c->side[CONTRACT_COLUMNS].factor = w.factor;
-    window plain = w;
+    window channels = w, plain = w;
+    if (!words && opjit_ir_window_choose_channels(&channels, given, lanes, target) &&
+        write(&channels, other, given, lanes, target, stages))
+        return true;
     if (!words && opjit_ir_window_choose_plain(&plain, given, lanes, target) &&
         write(&plain, other, given, lanes, target, stages))
         return true;

@@ -73,6 +73,8 @@ typedef struct window {
     int64_t line;                  /* elements of the copy from a line of positions to the next */
     int64_t length;                /* positions of a line that tiles have */
     int64_t totals;                /* positions of a block's totals, with those that tiles reach beyond lines */
+    bool by_channels;              /* lanes are rows that have windows of their own: window_channels.c */
+    ir_ref lane;                   /* which row of the group the copy is of; 0: the first one, of all rows */
     bool gathers;                  /* taps are read from memory one by one: there is no copy */
     bool bare;                     /* without taps: tiles read the copy itself */
     bool in_place;                 /* tiles read the taps of a channel from the copy itself */
@@ -157,6 +159,12 @@ uint64_t opjit_ir_window_nothing(const window *w);
 /* Sets where the lines of the copy begin, which is at whole vectors, and its size, for at least so many elements. */
 void opjit_ir_window_align(window *w, int64_t lanes, int64_t least);
 void opjit_ir_window_alone_copy(window *w, block *list);
+/* window_channels.c: the same with rows as lanes.  Sizes; false: that is no form for it, or slower. */
+bool opjit_ir_window_choose_channels(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target);
+void opjit_ir_window_channels_declare(window *w);
+void opjit_ir_window_channels(window *w, block *list);
+/* window_alone_copy.c: what they read, [lines, places, rows]. */
+void opjit_ir_window_channels_copy(window *w, block *list, int64_t lanes);
 /* window_copy.c: what a block of k reads, to scratch: the windows' factor, for the rows of positions from
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);
@@ -185,6 +193,8 @@ double opjit_ir_window_for_threads(const window *w, double cost);
 /* The stage that copies the rows' factor; scratch. */
 void opjit_ir_window_rows_share(window *w, block *stages);
 void opjit_ir_window_rows_declare(window *w);
+/* Scratch for the totals of so many positions, before and after they are transposed. */
+void opjit_ir_window_rows_sums(window *w, int64_t positions);
 /* The factor in lane `lane` of the tile of rows from row i of the block on, for k of the block of k. */
 ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane);
 /* Where tile n of positions begins in the copy. */

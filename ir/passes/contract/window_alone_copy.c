@@ -27,11 +27,13 @@ static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *cl
         at[w->axis[1].dimension] = x;
     for (uint32_t d = 0; d < w->digit_count; d++)
         digits[d] = w->digits[d].axis >= 0 ? class[w->digits[d].axis] : d == 0 ? channel : opjit_ir_index(w->c.f, 0);
-    if (w->axis[0].whole) {
-        digits[w->axis[0].digit] = y;
-        at[w->axis[0].dimension] = opjit_ir_index(w->c.f, 0);
-    }
-    return opjit_ir_window_factor(w, list, w->factor, digits, opjit_ir_index(w->c.f, 0), at);
+    for (uint32_t a = 0; a < WINDOW_AXES; a++)
+        if (w->axis[a].whole) {
+            digits[w->axis[a].digit] = a == 0 ? y : x;
+            at[w->axis[a].dimension] = opjit_ir_index(w->c.f, 0);
+        }
+    const ir_ref row = w->lane != 0 ? w->lane : opjit_ir_index(w->c.f, 0);
+    return opjit_ir_window_factor(w, list, w->factor, digits, row, at);
 }
 
 /* Whether it is padding wherever the other axis is. */
@@ -250,4 +252,42 @@ void opjit_ir_window_alone_copy(window *w, block *list)
         copy_whole(w, list);
     else
         opjit_ir_window_copy(w, list);
+}
+
+/* --- rows side by side -------------------------------------------------------------------------------------------- */
+
+/* Padding in lines and places of the copy, for all rows. */
+static void fill_places(window *w, block *list, span y, span x, int64_t lanes)
+{
+    contraction *c = &w->c;
+    block of_y, of_x, of_lane;
+    if (y.lo >= y.hi || x.lo >= x.hi)
+        return;
+    ir_ref at[3];
+    at[0] = loop_over(w, list, y.lo, y.hi, &of_y);
+    at[1] = loop_over(w, &of_y, x.lo, x.hi, &of_x);
+    at[2] = contract_loop(c, &of_x, opjit_ir_index(c->f, lanes), &of_lane);
+    opjit_ir_contract_store(c, &of_lane, w->copy, padding(w), at);
+}
+
+void opjit_ir_window_channels_copy(window *w, block *list, int64_t lanes)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const ir_ref zero = opjit_ir_index(f, 0), class[WINDOW_AXES] = { zero, zero };
+    span y = { 0, 0 }, x = { 0, 0 };
+    block of_y, of_x, of_lane;
+    ir_ref at[3];
+    add_inside(w, 0, zero, (int64_t[]){ 0, 0 }, &y);
+    add_inside(w, 1, zero, (int64_t[]){ 0, 0 }, &x);
+    fill_places(w, list, (span){ 0, y.lo }, (span){ 0, w->pitch }, lanes);
+    fill_places(w, list, (span){ y.hi, w->lines }, (span){ 0, w->pitch }, lanes);
+    fill_places(w, list, y, (span){ 0, x.lo }, lanes);
+    fill_places(w, list, y, (span){ x.hi, w->pitch }, lanes);
+    if (y.lo == y.hi || x.lo == x.hi)
+        return;
+    at[0] = loop_over(w, list, y.lo, y.hi, &of_y);
+    at[1] = loop_over(w, &of_y, x.lo, x.hi, &of_x);
+    at[2] = w->lane = contract_loop(c, &of_x, opjit_ir_index(f, lanes), &of_lane);
+    opjit_ir_contract_store(c, &of_lane, w->copy, tap_value(w, &of_lane, zero, class, at[0], at[1]), at);
 }

@@ -252,7 +252,8 @@ bool opjit_ir_window_by_rows(window *w, const ir_tiles *given, int64_t lanes, co
     const uint64_t matrices = w->pool ? 1 : (uint64_t)opjit_ir_window_matrices(w);
     const uint64_t bytes = matrices * (uint64_t)(w->group * c->length) * opjit_ir_type_size((ir_type)c->def.type);
     const uint64_t from = w->pool ? 0 : opjit_ir_constant_bytes(f, r->sources, w->values[1 - w->factor]);
-    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->bytes > 0 ||
+    if (w->groups > 1 || w->rows < 0 || w->single || w->alone || w->by_channels ||
+        w->bytes > 0 ||
         !ir_is_float((ir_type)c->def.type) || r->is_step || w->digits[0].axis >= 0 || w->pitch > INT32_MAX ||
         (c->length > w->most && w->most != c->def.block))
         return false;
@@ -347,14 +348,21 @@ ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane)
 
 /* --- positions ---------------------------------------------------------------------------------------------------- */
 
+void opjit_ir_window_rows_sums(window *w, int64_t positions)
+{
+    contraction *c = &w->c;
+    const int64_t all = window_varies(w) ? positions : up(positions, LANES) * LANES;
+    const int64_t rows = c->side[CONTRACT_ROWS].block;
+    w->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ all, rows }, w->by_channels ? 0 : LANES);
+    c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows, all }, LANES);
+}
+
 void opjit_ir_window_rows_declare(window *w)
 {
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    const int64_t all = window_varies(w) ? w->block * w->apart + columns->tile + LANES
-                                         : up(tiles_of(w) * columns->tile, LANES) * LANES;
-    w->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ all, rows->block }, LANES);
-    c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, all }, LANES);
+    opjit_ir_window_rows_sums(w, window_varies(w) ? w->block * w->apart + columns->tile + LANES
+                                                  : tiles_of(w) * columns->tile);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ columns->tile, rows->tile }, 0);
 }
 

@@ -33,6 +33,10 @@ static void declare_scratch(window *w)
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
+    if (w->by_channels) {
+        opjit_ir_window_channels_declare(w);
+        return;
+    }
     if (!w->gathers && !w->plain)
         w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
     if (!w->pool && !w->lies_well && w->bytes == 0 && !w->by_rows)
@@ -385,7 +389,10 @@ bool opjit_ir_window_write(window *w, block *stages)
         return false;
     block body = { .parent = stage };
     const ir_ref lines = set_block(w, &body, ir_at(f, stage)->ref, iterations);
-    if (w->alone) {
+    if (w->by_channels) {
+        opjit_ir_window_channels(w, &body);
+        store_results(w, &body, lines);
+    } else if (w->alone) {
         opjit_ir_window_alone(w, &body, lines);
     } else if (w->plain) {
         opjit_ir_window_plain(w, &body);
@@ -400,7 +407,7 @@ bool opjit_ir_window_write(window *w, block *stages)
         if (!w->lined)
             store_results(w, &body, lines);
     }
-    const uint32_t most = w->skips || w->parted || w->plain ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
+    const uint32_t most = w->skips || w->parted || w->plain || w->by_channels ? MOST_LOOPS_OF_FORMS : MOST_LOOPS;
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > most)
         return false;
     opjit_ir_block_add(f, &made, stage);

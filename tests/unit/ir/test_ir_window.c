@@ -111,6 +111,10 @@ static windows draw_windows(test_random *r)
     w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
     w.tiles.by_rows = test_random_chance(r, 40);
+    if (w.ins == 1 && w.outs == 1 && w.pool == NULL && test_random_chance(r, 60)) { /* whole vectors of channels */
+        w.groups = (int)w.tiles.columns * draw(r, 1, 2);
+        w.tiles.by_rows = true;
+    }
     return w;
 }
 
