@@ -124,6 +124,12 @@ static ir_interval element_interval(interval_walk *w, ir_ref expr)
         if (inner.lo >= range.lo && inner.hi <= range.hi)
             return inner;
     }
+    if (node->op == IR_AND && ir_is_integer(type)) { /* its bits are the mask's */
+        const ir_node *mask = ir_at(w->f, ir_operand(w->f, operand, 1));
+        if (mask->op == IR_CONST && opjit_ir_scalar(IR_TO_INDEX, IR_INDEX, type, &mask->imm, &value) &&
+            (int64_t)value >= 0 && (int64_t)value < range.hi)
+            range = (ir_interval){ 0, (int64_t)value };
+    }
     return range;
 }
 

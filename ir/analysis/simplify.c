@@ -113,6 +113,20 @@ static ir_ref simplify_mul(ir_func *f, ir_ref a, ir_ref b)
     return 0;
 }
 
+/* Quotient or rest of y * k + c by k, c being one of the rests; 0: x is no such sum. */
+static ir_ref divide_multiple(ir_func *f, ir_op op, ir_ref x, int64_t k)
+{
+    ir_ref product = x;
+    int64_t rest = 0;
+    if (ir_at(f, x)->op == IR_IADD && is_const(f, ir_operand(f, x, 1))) {
+        product = ir_operand(f, x, 0);
+        rest = ir_index_value(f, ir_operand(f, x, 1));
+    }
+    if (ir_at(f, product)->op != IR_IMUL || ir_index_value(f, ir_operand(f, product, 1)) != k || rest < 0 || rest >= k)
+        return 0;
+    return op == IR_IDIV ? ir_operand(f, product, 0) : op == IR_IMOD ? opjit_ir_index(f, rest) : 0;
+}
+
 /* idiv, imod, down and up of x by a constant: 0 where a dimension leaves a stage no iteration that would compute it. */
 static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
 {
@@ -131,7 +145,7 @@ static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
         return plus_constant(f, x, -(i.lo / k * k));
     if ((op == IR_DOWN || op == IR_UP) && opjit_ir_divisor(f, x) % (uint64_t)k == 0)
         return x;
-    return 0;
+    return divide_multiple(f, op, x, k);
 }
 
 /* imin, imax and clamp whose operands have a known order. */

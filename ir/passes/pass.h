@@ -52,7 +52,7 @@ typedef struct inline_source {
     ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
     ir_ref row_value; /* LET or ACC that has the row's single element */
     uint32_t scratch; /* memory that has the row */
-    bool aliased;     /* an input that shares an output's memory */
+    bool aliased;     /* an input that shares an output's memory, or what updates both read and change */
     int32_t joined;   /* the stage that stores it has one coordinate for this dimension and the one before; 0: no */
     uint64_t constant; /* bytes of the constants that it is made of alone; 0: of something else, too */
 } inline_source;

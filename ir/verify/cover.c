@@ -10,8 +10,8 @@
  *     a point p of a loop that runs at most once becomes [p, p + hi - lo)       (p has no variable any more)
  * What remains at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
  * only be disjoint: then closing a loop takes a hull, if a coordinate tells its iterations apart, or if each iteration
- * begins at or after the previous one's end.  A serial loop may store an element again, its own or one that is stored
- * outside of it: it must only be apart from other iterations of its stage. */
+ * begins at or after the previous one's end.  A serial loop may store an element again, its own, by several stores, or
+ * one that is stored outside of it: it must only be apart from other iterations of its stage. */
 #include "ir/verify/cover.h"
 
 #include <string.h>
@@ -190,7 +190,7 @@ static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 
 /* --- the walk ----------------------------------------------------------------------------------------------------- */
 
-static opjit_status collect_block(cover *c, ir_ref first);
+static opjit_status collect_block(cover *c, ir_ref first, bool again);
 
 static bool is_serial(const ir_func *f, ir_ref loop)
 {
@@ -217,7 +217,7 @@ static bool close_each(cover *c, uint32_t from, ir_ref loop)
 static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
 {
     const uint32_t from = c->count;
-    TRY(collect_block(c, ir_at(c->f, loop)->body));
+    TRY(collect_block(c, ir_at(c->f, loop)->body, is_serial(c->f, loop)));
     c->block = block;
     if (c->count == from)
         return OPJIT_OK;
@@ -227,7 +227,8 @@ static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
     return OPJIT_OK;
 }
 
-static opjit_status collect_block(cover *c, ir_ref first)
+/* again: its statements may store elements again. */
+static opjit_status collect_block(cover *c, ir_ref first, bool again)
 {
     const uint32_t from = c->count;
     for (ir_ref s = first; s; s = ir_at(c->f, s)->next) {
@@ -247,7 +248,7 @@ static opjit_status collect_block(cover *c, ir_ref first)
         }
     }
     merge(c, from);
-    return c->gaps ? check_disjoint(c, from) : OPJIT_OK;
+    return c->gaps && !again ? check_disjoint(c, from) : OPJIT_OK;
 }
 
 /* Collects the stages that store to the tensor, as a block. */

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reads.c - V7 for loads: what a stage reads of memory that it writes was stored by the same iteration. */
-#include "ir/verify/verifier.h"
+#include "ir/verify/cover.h"
 
 typedef struct stage_reads {
     verifier *v;
     ir_ref stage;
 } stage_reads;
 
-/* Whether every store of the tensor in the block has the load's coordinates, or shares one that tells iterations
+/* Whether the coordinates that the load shares with the store tell iterations of the stage apart: one alone, or several
+ * as digits of the iteration's number. */
+static bool is_told_apart(const stage_reads *w, ir_ref load, ir_ref store)
+{
+    ir_func *f = w->v->f;
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    cover c = { .v = w->v, .f = f, .tensor = ir_at(f, load)->ref, .rank = t->rank, .gaps = true };
+    piece digits = { .store = store };
+    int64_t factor;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const ir_ref x = ir_operand(f, load, d);
+        const bool shared = opjit_ir_same(f, ir_operand(f, store, 1 + d), x);
+        if (shared && opjit_ir_factor(f, x, ir_at(f, w->stage)->ref, &factor) && factor != 0)
+            return true;
+        digits.d[d] = (extent){ .point = shared, .lo = shared ? x : opjit_ir_index(f, 0),
+                                .hi = shared ? 0 : opjit_ir_index(f, (int64_t)t->sizes[d]) };
+    }
+    return !f->failed && opjit_ir_cover_close_digits(&c, &digits, w->stage);
+}
+
+/* Whether every store of the tensor in the block has the load's coordinates, or shares those that tell iterations
  * apart. */
 static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
 {
     const ir_func *f = w->v->f;
-    int64_t factor;
     for (ir_ref s = first; s; s = ir_at(f, s)->next) {
         const ir_node *node = ir_at(f, s);
         if (!read_is_own(w, node->body, load))
@@ -21,14 +40,10 @@ static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
             continue;
         if (node->ref != ir_at(f, load)->ref)
             return false; /* through a view, which is not followed */
-        bool all = true, apart = false;
-        for (uint32_t d = 0; d < ir_at(f, load)->count; d++) {
-            const ir_ref x = ir_operand(f, load, d);
-            const bool shared = opjit_ir_same(f, ir_operand(f, s, 1 + d), x);
-            all = all && shared;
-            apart = apart || (shared && opjit_ir_factor(f, x, ir_at(f, w->stage)->ref, &factor) && factor != 0);
-        }
-        if (!all && !apart)
+        bool all = true;
+        for (uint32_t d = 0; all && d < ir_at(f, load)->count; d++)
+            all = opjit_ir_same(f, ir_operand(f, s, 1 + d), ir_operand(f, load, d));
+        if (!all && !is_told_apart(w, load, s))
             return false;
     }
     return true;
@@ -64,6 +79,8 @@ opjit_status opjit_ir_verify_reads(verifier *v)
 {
     for (ir_ref s = v->f->body; s; s = ir_at(v->f, s)->next) {
         stage_reads w = { .v = v, .stage = s };
+        if (ir_is_index_const(v->f, ir_operand(v->f, s, 1)) && ir_index_value(v->f, ir_operand(v->f, s, 1)) == 1)
+            continue; /* there is no other iteration */
         v->walk++;
         TRY(opjit_ir_verify_proof(v, check_stage_block(&w, ir_at(v->f, s)->body)));
     }

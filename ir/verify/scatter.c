@@ -34,7 +34,40 @@ static void set_scope(verifier *v, ir_ref s, uint32_t variable, bool open)
     v->in_scope[ir_operand(v->f, s, 1 + variable)] = open;
 }
 
-/* The initial value is one of all coordinates; an update's place and value know only those that are places. */
+/* Whether what the expression loads of the scatter itself is of the elements that the update's own coordinates tell
+ * apart; through a view it may not load them. */
+static bool reads_own_elements(verifier *v, ir_ref s, ir_ref expr)
+{
+    const ir_func *f = v->f;
+    const ir_node *node = ir_at(f, expr);
+    if (v->walked[expr] == v->walk)
+        return true;
+    v->walked[expr] = v->walk;
+    if (node->op == IR_LOAD && opjit_ir_root(f, node->ref) == ir_at(f, s)->ref) {
+        if (node->ref != ir_at(f, s)->ref)
+            return false;
+        for (uint32_t d = 0; d < node->count; d++)
+            if (opjit_ir_is_own(f, s, d) && ir_operand(f, expr, d) != opjit_ir_coordinate(f, s, d))
+                return false;
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!reads_own_elements(v, s, ir_operand(f, expr, i)))
+            return false;
+    return true;
+}
+
+/* A place or the value of an update. */
+static opjit_status check_update(verifier *v, ir_ref s, ir_ref expr)
+{
+    TRY(opjit_ir_verify_expr(v, s, expr));
+    v->walk++;
+    if (!reads_own_elements(v, s, expr))
+        FAIL(2, s, "an update reads what the updates of other coordinates change");
+    return OPJIT_OK;
+}
+
+/* The initial value is one of all coordinates; an update's place and value know only those that are places, and the
+ * scatter as it is before the update. */
 static opjit_status check_parts(verifier *v, ir_ref s, uint32_t rank)
 {
     const ir_func *f = v->f;
@@ -44,9 +77,10 @@ static opjit_status check_parts(verifier *v, ir_ref s, uint32_t rank)
     for (uint32_t d = 0; d < rank; d++)
         set_scope(v, s, d, opjit_ir_is_own(f, s, d));
     set_scope(v, s, rank, true);
-    TRY(opjit_ir_verify_expr(v, s, ir_operand(f, s, 0)));
+    v->defined[ir_at(f, s)->ref] = 1;
+    TRY(check_update(v, s, ir_operand(f, s, 0)));
     for (uint32_t d = 0; d < rank; d++) {
-        TRY(opjit_ir_verify_expr(v, s, opjit_ir_place(f, s, d)));
+        TRY(check_update(v, s, opjit_ir_place(f, s, d)));
         if (ir_at(f, opjit_ir_place(f, s, d))->type != IR_INDEX)
             FAIL(1, s, "place %u is not an index", d);
     }
@@ -67,7 +101,5 @@ opjit_status opjit_ir_verify_scatter(verifier *v, ir_ref s)
             FAIL(1, s, "its %s is %s, the tensor %s", i == 0 ? "value" : "initial value", opjit_ir_type_name(type),
                  opjit_ir_type_name(t->type));
     }
-    TRY(opjit_ir_verify_proof(v, opjit_ir_verify_bounds(v, s)));
-    v->defined[ir_at(f, s)->ref] = 1;
-    return OPJIT_OK;
+    return opjit_ir_verify_proof(v, opjit_ir_verify_bounds(v, s));
 }

@@ -9,18 +9,26 @@ typedef struct vector_walk {
     ir_ref loop, var;
 } vector_walk;
 
-/* Whether the block stores to tensor t at the coordinates of load. */
-static bool stored_at(const ir_func *f, ir_ref first, ir_ref load)
+/* Whether each store of the block to the load's tensor has the load's coordinates, or shares one that moves with the
+ * variable: an iteration reads what it stores itself. */
+static bool reads_own(const vector_walk *w, ir_ref load)
 {
-    for (ir_ref s = first; s; s = ir_at(f, s)->next) {
-        const ir_node *node = ir_at(f, s);
-        bool equal = node->op == IR_STORE && node->ref == ir_at(f, load)->ref;
-        for (uint32_t d = 0; equal && d < ir_at(f, load)->count; d++)
-            equal = opjit_ir_same(f, ir_operand(f, s, 1 + d), ir_operand(f, load, d));
-        if (equal)
-            return true;
+    const ir_func *f = w->v->f;
+    int64_t factor;
+    for (ir_ref s = ir_at(f, w->loop)->body; s; s = ir_at(f, s)->next) {
+        bool equal = true, apart = false;
+        if (ir_at(f, s)->op != IR_STORE || ir_at(f, s)->ref != ir_at(f, load)->ref)
+            continue;
+        for (uint32_t d = 0; d < ir_at(f, load)->count; d++) {
+            const ir_ref x = ir_operand(f, load, d);
+            const bool shared = opjit_ir_same(f, ir_operand(f, s, 1 + d), x);
+            equal = equal && shared;
+            apart = apart || (shared && opjit_ir_factor(f, x, w->var, &factor) && factor != 0);
+        }
+        if (!equal && !apart)
+            return false;
     }
-    return false;
+    return true;
 }
 
 static bool stores_to(const ir_func *f, ir_ref first, uint32_t tensor)
@@ -40,7 +48,7 @@ static opjit_status check_reads(vector_walk *w, ir_ref expr)
     if (v->walked[expr] == v->walk)
         return OPJIT_OK;
     v->walked[expr] = v->walk;
-    if (node->op == IR_LOAD && stores_to(f, body, node->ref) && !stored_at(f, body, expr))
+    if (node->op == IR_LOAD && stores_to(f, body, node->ref) && !reads_own(w, expr))
         FAIL(12, w->loop, "vec %u: an iteration reads what another one may store", ir_at(f, w->loop)->vec);
     if (node->op == IR_GET && ir_at(f, node->ref)->op == IR_ACC)
         for (ir_ref s = body; s; s = ir_at(f, s)->next)

@@ -251,6 +251,30 @@ static void add_reduce(drawing *d)
     d->tensors[d->count++] = full;
 }
 
+/* What the updates before this one have left at a place by its number. */
+static ir_ref read_of_itself(drawing *d, ir_ref scatter, const ir_tensor *t, uint32_t along)
+{
+    ir_func *f = d->f;
+    ir_ref at[8] = { 0 };
+    for (uint32_t i = 0; i < t->rank && !f->failed; i++)
+        at[i] = i != along && along < t->rank
+                    ? opjit_ir_coordinate(f, scatter, i)
+                    : e2(f, IR_IMOD, opjit_ir_update(f, scatter), number(f, (int64_t)t->sizes[i]));
+    return f->failed ? 0 : opjit_ir_load(f, ir_at(f, scatter)->ref, at);
+}
+
+/* The value of an update: its number, what the others have left too, or each of both in turns. */
+static ir_ref update_value(drawing *d, ir_ref scatter, const ir_tensor *t, uint32_t along)
+{
+    ir_func *f = d->f;
+    const ir_ref number_of = opjit_ir_update(f, scatter), own = ir_expr1(f, IR_ELEM, d->type, number_of);
+    if (below(d, 2) == 0)
+        return own;
+    const ir_ref sum = e2(f, IR_ADD, read_of_itself(d, scatter, t, along), own);
+    const ir_ref rest = e2(f, IR_IMOD, number_of, number(f, 2 + (int64_t)below(d, 2)));
+    return below(d, 2) == 0 ? sum : ir_expr3(f, IR_SELECT, IR_NONE, e2(f, IR_EQ, rest, number(f, 1)), sum, own);
+}
+
 /* Updates of a definition, along one of its dimensions or at places in all of them, some of them outside; or sums. */
 static void add_scatter(drawing *d)
 {
@@ -267,18 +291,19 @@ static void add_scatter(drawing *d)
             continue;
         const uint32_t which = (uint32_t)below(d, d->count);
         const ir_tensor from = f->tensors[d->tensors[which]];
+        const bool itself = below(d, 4) == 0;
         ir_ref at[8];
-        d->unread[which] = false;
+        d->unread[which] = d->unread[which] && itself;
         for (uint32_t k = 0; k < from.rank; k++)
             at[k] = e2(f, IR_IMOD, opjit_ir_update(f, scatter), number(f, (int64_t)from.sizes[k]));
-        const ir_ref read = opjit_ir_load(f, d->tensors[which], at);
+        const ir_ref read = itself ? read_of_itself(d, scatter, &t, along)
+                                   : opjit_ir_load(f, d->tensors[which], at);
         const ir_ref whole = ir_is_integer(d->type) ? read : ir_expr1(f, IR_CAST, IR_I64, read);
         const ir_ref place = ir_expr1(f, IR_TO_INDEX, IR_NONE, whole);
         const int64_t size = (int64_t)t.sizes[i];
         opjit_ir_set_place(f, scatter, i, e2(f, IR_IMOD, place, number(f, below(d, 2) == 0 ? size : size + 1)));
     }
-    const ir_ref own = ir_expr1(f, IR_ELEM, d->type, opjit_ir_update(f, scatter));
-    append(d, scatter, own);
+    append(d, scatter, update_value(d, scatter, &t, along));
     d->unread[d->count] = true;
     d->tensors[d->count++] = tensor;
 }

@@ -115,6 +115,10 @@ static void add_site(placer *p, item *reader, ir_ref load)
         reader->plain = reader->plain && own && opjit_ir_is_dense(&f->tensors[tensor]);
         return;
     }
+    if (root == ir_at(f, reader->statement)->ref && ir_at(f, reader->statement)->op == IR_SCATTER) {
+        reader->reads_itself = true;
+        return;
+    }
     site *s = new_site(p);
     if (s == NULL)
         return;

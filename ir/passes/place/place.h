@@ -42,6 +42,7 @@ typedef struct item {
     bool is_across;      /* a site is */
     bool is_copy;        /* line_up, byte_columns or side_by_side has made it */
     bool looks_up;       /* it is a load at the place that a byte says */
+    bool reads_itself;   /* updates read what those before have left */
     bool looked_up;      /* such an item reads it: the byte, or the table */
     bool is_scattered;   /* a scatter reads it that changes one element after the other */
     uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */

@@ -5,12 +5,18 @@
  * Coordinates that are their own places are independent: those before the first other one are the parallel loop (on a
  * GPU all of them), then come the updates one after the other, in a serial loop, and in it the other coordinates that
  * are their own.  A place that may lie outside of the tensor is the variable of a loop that runs once, or not at all.
- * Where an output alone reads the result as it is, both stages store in the output's memory. */
+ * Where an output alone reads the result as it is, both stages store in the output's memory.
+ *
+ * Updates that differ by their number modulo a few, as those that take a place from a counter and then count, are made
+ * so many at a time: each one's choice is made here. */
 #include "ir/passes/place/place.h"
 
 #include <string.h>
 
-enum { UPDATE_BYTES = 64 * 1024 }; /* of the updates of a task */
+enum {
+    UPDATE_BYTES = 64 * 1024, /* of the updates of a task */
+    MOST_APART = 8            /* updates that are made at a time */
+};
 
 typedef struct update_nest {
     placer *p;
@@ -20,6 +26,7 @@ typedef struct update_nest {
     inliner in;
     ir_ref at[9];          /* in place of the statement's variables */
     ir_ref loop;           /* of the updates */
+    int64_t apart;         /* how many of them an iteration makes */
     ir_ref inner[8];       /* loops in it */
     uint32_t inner_count;
     ir_ref coordinates[8]; /* of the element that an update changes */
@@ -64,7 +71,7 @@ static uint32_t output_of(const placer *p, uint32_t number)
     uint32_t next = number + 1;
     while (next < p->count && !p->items[next].is_root)
         next++;
-    if (next == p->count || x->reads != 1 || x->first_root != next || x->last_root != next)
+    if (next == p->count || x->reads != 1 || x->reads_itself || x->first_root != next || x->last_root != next)
         return 0;
     const ir_ref output = p->items[next].statement;
     const ir_tensor *out = &f->tensors[ir_at(f, output)->ref];
@@ -172,7 +179,7 @@ static ir_ref make_loop(ir_func *f, ir_ref lo, ir_ref hi, bool serial)
 static void make_loops(update_nest *n)
 {
     ir_func *f = n->f;
-    const int64_t updates = opjit_ir_updates(f, n->statement);
+    const int64_t updates = opjit_ir_updates(f, n->statement) / n->apart;
     n->loop = make_loop(f, opjit_ir_index(f, 0), opjit_ir_index(f, updates), true);
     n->at[n->rank] = f->failed ? 0 : ir_at(f, n->loop)->ref;
     add_variable(n, n->at[n->rank], updates);
@@ -186,6 +193,29 @@ static void make_loops(update_nest *n)
     }
 }
 
+/* The number whose rest the expression is, or chooses by: of the update's number by it; 1: it does neither. */
+static int64_t rest_of(const ir_func *f, ir_ref expr, ir_ref update)
+{
+    if (ir_at(f, expr)->op == IR_SELECT && ir_at(f, ir_operand(f, expr, 0))->count > 0)
+        expr = ir_operand(f, ir_operand(f, expr, 0), 0);
+    const bool is_rest = ir_at(f, expr)->op == IR_IMOD && ir_operand(f, expr, 0) == update;
+    return is_rest ? ir_index_value(f, ir_operand(f, expr, 1)) : 1;
+}
+
+/* How many updates are made at a time, each of which has the same rest in all iterations. */
+static int64_t updates_apart(const update_nest *n)
+{
+    const ir_func *f = n->f;
+    const ir_ref update = opjit_ir_update(f, n->statement);
+    int64_t apart = rest_of(f, ir_operand(f, n->statement, 0), update);
+    for (uint32_t d = 0; d < n->rank && apart == 1; d++)
+        apart = rest_of(f, opjit_ir_place(f, n->statement, d), update);
+    for (uint32_t d = 0; d < n->rank; d++)
+        if (opjit_ir_is_own(f, n->statement, d) && !is_outer(n, d) && size_of(n, d) > 1)
+            return 1; /* there are loops in that of the updates */
+    return apart <= MOST_APART && opjit_ir_updates(f, n->statement) % apart == 0 ? apart : 1;
+}
+
 /* Whether the expression changes in the loops inside of that of the updates. */
 static bool varies(const update_nest *n, ir_ref expr)
 {
@@ -195,19 +225,27 @@ static bool varies(const update_nest *n, ir_ref expr)
     return false;
 }
 
-/* Sets the coordinate to the place, in a let; one that may be outside, to the variable of a loop around what follows,
- * which becomes *list. */
-static void add_place(update_nest *n, block *list, uint32_t d, ir_ref place)
+/* Adds the loop to **list; what follows goes into it: into *inside, which *list becomes. */
+static void enter(ir_func *f, block **list, block *inside, ir_ref loop)
+{
+    opjit_ir_block_add(f, *list, loop);
+    *inside = (block){ .parent = loop };
+    *list = inside;
+}
+
+/* Sets the coordinate to the place, in a let; one that may be outside, to the variable of a loop around the rest. */
+static void add_place(update_nest *n, block **list, block *inside, uint32_t d, ir_ref place)
 {
     ir_func *f = n->f;
     const ir_interval range = opjit_ir_interval(f, place);
     const int64_t size = size_of(n, d);
     if (range.lo >= 0 && range.hi < size) {
-        n->coordinates[d] = range.lo == range.hi ? opjit_ir_index(f, range.lo) : opjit_ir_block_let(f, list, place);
+        n->coordinates[d] = range.lo == range.hi ? opjit_ir_index(f, range.lo) : opjit_ir_block_let(f, *list, place);
         return;
     }
     const ir_ref zero = opjit_ir_index(f, 0), end = opjit_ir_index(f, size);
-    const ir_ref near = opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, place, opjit_ir_index(f, -1), end));
+    const ir_ref bounded = ir_make3(f, IR_CLAMP, IR_INDEX, place, opjit_ir_index(f, -1), end);
+    const ir_ref near = opjit_ir_block_let(f, *list, bounded);
     if (f->failed)
         return;
     const ir_ref after = ir_make2(f, IR_IADD, IR_INDEX, near, opjit_ir_index(f, 1));
@@ -215,13 +253,12 @@ static void add_place(update_nest *n, block *list, uint32_t d, ir_ref place)
     const ir_ref loop = f->failed ? 0 : make_loop(f, lo, hi, true);
     if (f->failed)
         return;
-    opjit_ir_block_add(f, list, loop);
-    *list = (block){ .parent = loop };
+    enter(f, list, inside, loop);
     n->coordinates[d] = ir_at(f, loop)->ref;
 }
 
 /* Adds the places that change in the inner loops, or those that don't. */
-static void add_places(update_nest *n, block *list, bool inside)
+static void add_places(update_nest *n, block **list, block *inside, bool varying)
 {
     ir_func *f = n->f;
     for (uint32_t d = 0; d < n->rank && !f->failed; d++) {
@@ -231,37 +268,52 @@ static void add_places(update_nest *n, block *list, bool inside)
         }
         const ir_ref expr = opjit_ir_place(f, n->statement, d);
         const ir_ref place = opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
-        if (!f->failed && varies(n, place) == inside)
-            add_place(n, list, d, opjit_ir_share(f, list, place));
+        if (!f->failed && varies(n, place) == varying)
+            add_place(n, list, inside, d, opjit_ir_share(f, *list, place));
     }
+}
+
+/* One of the updates of an iteration, at the end of *body.  Its lets are its own: what it reads of the tensor, the one
+ * before may have stored. */
+static void place_update(update_nest *n, block *body)
+{
+    ir_func *f = n->f;
+    const ir_kind kind = (ir_kind)ir_at(f, n->statement)->kind;
+    block head = { 0 }, *list = &head, inside;
+    add_places(n, &list, &inside, false);
+    for (uint32_t i = 0; i < n->inner_count && !f->failed; i++)
+        enter(f, &list, &inside, n->inner[i]);
+    add_places(n, &list, &inside, true);
+    const ir_ref expr = ir_operand(f, n->statement, 0);
+    const ir_ref own = opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
+    ir_ref value = f->failed ? 0 : opjit_ir_share(f, list, own);
+    if (kind != IR_KIND_NONE && !f->failed)
+        value = ir_expr2(f, ir_kind_op(kind), IR_NONE, opjit_ir_load(f, n->tensor, n->coordinates), value);
+    if (!f->failed)
+        opjit_ir_block_add(f, list, opjit_ir_store(f, n->tensor, value, n->coordinates));
+    opjit_ir_block_move(f, &head, body);
 }
 
 static void place_updates(update_nest *n, block *stages)
 {
     ir_func *f = n->f;
-    const ir_kind kind = (ir_kind)ir_at(f, n->statement)->kind;
     n->in = (inliner){ .f = f, .sources = n->p->sources, .private_views = n->p->roots > 1 };
+    n->apart = updates_apart(n);
     const ir_ref stage = make_stage(n);
     make_loops(n);
     if (f->failed)
         return;
-    block list = { .parent = stage };
+    block list = { .parent = stage }, body = { .parent = n->loop };
     opjit_ir_block_add(f, stages, stage);
     opjit_ir_block_add(f, &list, n->loop);
-    list = (block){ .parent = n->loop };
-    add_places(n, &list, false);
-    for (uint32_t i = 0; i < n->inner_count && !f->failed; i++) {
-        opjit_ir_block_add(f, &list, n->inner[i]);
-        list = (block){ .parent = n->inner[i] };
+    const ir_ref first = n->at[n->rank];
+    for (int64_t i = 0; i < n->apart && !f->failed; i++) {
+        if (n->apart > 1) {
+            const ir_ref from = ir_make2(f, IR_IMUL, IR_INDEX, first, opjit_ir_index(f, n->apart));
+            n->at[n->rank] = f->failed ? 0 : ir_make2(f, IR_IADD, IR_INDEX, from, opjit_ir_index(f, i));
+        }
+        place_update(n, &body);
     }
-    add_places(n, &list, true);
-    const ir_ref expr = ir_operand(f, n->statement, 0);
-    const ir_ref own = opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
-    ir_ref value = f->failed ? 0 : opjit_ir_share(f, &list, own);
-    if (kind != IR_KIND_NONE && !f->failed)
-        value = ir_expr2(f, ir_kind_op(kind), IR_NONE, opjit_ir_load(f, n->tensor, n->coordinates), value);
-    if (!f->failed)
-        opjit_ir_block_add(f, &list, opjit_ir_store(f, n->tensor, value, n->coordinates));
 }
 
 /* Nothing else reads or stores an output: it is dense and may have another rank. */
@@ -288,7 +340,9 @@ uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages)
     }
     ir_took(f, IR_STEP_SCATTER);
     place_initial(&n, stages);
+    p->sources[own].aliased = true;
     if (!f->failed)
         place_updates(&n, stages);
+    p->sources[own].aliased = false;
     return (output != 0 ? output : first) + 1;
 }
