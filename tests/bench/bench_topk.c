@@ -29,6 +29,10 @@ static const topk topks[] = {
     { "f32 10 x 100000, 100 of them", DML_TENSOR_DATA_TYPE_FLOAT32, 10, 100000, 100 },
     { "f32 1000 x 1000, 5 of them", DML_TENSOR_DATA_TYPE_FLOAT32, 1000, 1000, 5 },
     { "f32 100 x 10000, 1000 of them", DML_TENSOR_DATA_TYPE_FLOAT32, 100, 10000, 1000 },
+    { "f32 1 x 1000, all of them", DML_TENSOR_DATA_TYPE_FLOAT32, 1, 1000, 1000 },
+    { "f32 1 x 100000, all of them", DML_TENSOR_DATA_TYPE_FLOAT32, 1, 100000, 100000 },
+    { "i64 1 x 100000, all of them", DML_TENSOR_DATA_TYPE_INT64, 1, 100000, 100000 },
+    { "f32 100 x 1000, all of them", DML_TENSOR_DATA_TYPE_FLOAT32, 100, 1000, 1000 },
 };
 
 typedef struct pair {

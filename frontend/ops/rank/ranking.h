@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranking.h - the greatest of many keys along a dimension, and their order, in value form.  Keys are unsigned integers;
- * of equal ones the first comes first.  Time and memory grow with the number of keys, and of those that are sorted, up
- * to 384, with its square, of more with the square of their number's logarithm.  For the files of this folder.
+ * of equal ones the first comes first.  Time and memory grow with the number of keys; time also with the square of how
+ * many are sorted, up to 384, and on GPUs, of more, with that of their number's logarithm.  For the files of this
+ * folder.
  *
  * All tensors here have two dimensions: rows, and what is in a row. */
 #ifndef OPJIT_FRONTEND_OPS_RANKING_H
@@ -58,6 +59,10 @@ ir_ref opjit_fe_ranking_places(const ranking *r, uint64_t size, uint64_t count, 
 
 /* Where the `count` greatest of `size` keys are, in ascending order of place: u32. */
 ir_ref opjit_fe_ranking_select(const ranking *r, ir_ref keys, uint64_t size, uint64_t count);
+/* The elements of `all`, IR_U64, in ascending order of `bits` of their bits from number `shift` on, those with equal
+ * ones in the order that they have: in rows from *out_from on (ranking_radix.c). */
+ir_ref opjit_fe_ranking_radix(const ranking *r, ir_ref all, uint64_t size, uint32_t shift, uint32_t bits,
+                              uint64_t *out_from);
 /* How many elements a network sorts where `size` are: the next power of two. */
 uint64_t opjit_fe_ranking_padded(uint64_t size);
 /* Places of keys, in the order of these, the greatest key first: u32 (ranking_sort.c). */

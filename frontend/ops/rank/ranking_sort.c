@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranking_sort.c - sorting (ranking.h).
  *
- * A key's place in the order is how many keys come before it.  For few keys that is counted; many go through a bitonic
- * network, each step of which is a definition. */
+ * A key's place in the order is how many keys come before it.  For few keys that is counted; many are sorted digit by
+ * digit (ranking_radix.c), or, on GPUs and of many short rows, go through a bitonic network, each step of which is a
+ * definition. */
 #include "frontend/ops/rank/ranking.h"
 
 #include <string.h>
@@ -13,9 +14,13 @@
 /* How many columns are sorted side by side, and the elements from which on those of few rows are. */
 #define COLUMNS 16
 #define COLUMNS_FROM 64
-/* The most keys that are counted: of few rows, and of as many as are sorted side by side. */
+/* The most keys that are counted: of few rows, the same where digits are few and quick, and of as many rows as are
+ * sorted side by side. */
 #define COUNTED 384
+#define COUNTED_BESIDE_DIGITS 192
 #define COUNTED_OF_ROWS 64
+/* The most keys of such rows for which a network is quicker than digits. */
+#define NETWORK_OF_ROWS 256
 
 /* --- network ------------------------------------------------------------------------------------------------------ */
 
@@ -184,6 +189,36 @@ static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shi
     return places;
 }
 
+/* --- digits ------------------------------------------------------------------------------------------------------- */
+
+/* The same as sort_by, by digits. */
+static ir_ref sort_by_digits(const ranking *r, ir_ref keys, uint64_t size, uint32_t shift, ir_ref given)
+{
+    ir_func *f = r->l->f;
+    const ir_ref all = opjit_fe_ranking_def(r, IR_U64, size), own = opjit_fe_ranking_last(r, all);
+    if (f->failed)
+        return 0;
+    const ir_ref at = given == 0 ? own : opjit_fe_ranking_index(f, opjit_fe_ranking_load(r, given, all, own), size);
+    ir_ref key = opjit_fe_ranking_load(r, keys, all, at);
+    if (r->type == IR_U64)
+        key = ranking_op2(f, IR_SHR, IR_U64, key, ranking_number(f, IR_U64, shift));
+    key = ir_expr1(f, IR_NOT, IR_U64, ir_expr1(f, IR_CAST, IR_U64, key)); /* the greatest first */
+    key = ranking_op2(f, IR_SHL, IR_U64, key, ranking_number(f, IR_U64, 32));
+    opjit_fe_set(r->l, all, ranking_op2(f, IR_OR, IR_U64, key, ir_expr1(f, IR_ELEM, IR_U64, own)));
+    uint64_t from;
+    const ir_ref sorted = opjit_fe_ranking_radix(r, all, size, 32, r->bits < 32 ? r->bits : 32, &from),
+                 places = opjit_fe_ranking_def(r, IR_U32, size);
+    if (f->failed)
+        return 0;
+    ir_ref place = opjit_fe_ranking_load(r, sorted, places,
+                                         moves_add(f, opjit_fe_ranking_last(r, places), (int64_t)from));
+    place = ir_expr1(f, IR_CAST, IR_U32, place);
+    if (given != 0)
+        place = opjit_fe_ranking_load(r, given, places, opjit_fe_ranking_index(f, place, size));
+    opjit_fe_set(r->l, places, place);
+    return places;
+}
+
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
 /* The keys of 32 bits, set apart. */
@@ -237,10 +272,28 @@ static ir_ref sort_by_counting(const ranking *r, ir_ref keys, uint64_t size)
 
 /* --- choice ------------------------------------------------------------------------------------------------------- */
 
+/* Updates one after the other are a CPU's: threads of a GPU make the steps of a network together. */
+static bool has_digits(const ranking *r, uint64_t size)
+{
+    const char *target = r->l->f->target;
+    const bool side_by_side = r->rows->sizes[0] >= COLUMNS;
+    return (target == NULL || strncmp(target, "cpu", 3) == 0) && !(side_by_side && size <= NETWORK_OF_ROWS);
+}
+
+/* The most keys that are counted. */
+static uint64_t counted(const ranking *r, bool digits)
+{
+    if (r->rows->sizes[0] >= COLUMNS)
+        return COUNTED_OF_ROWS;
+    return digits && r->type == IR_U32 ? COUNTED_BESIDE_DIGITS : COUNTED;
+}
+
 ir_ref opjit_fe_ranking_sort(const ranking *r, ir_ref keys, uint64_t size)
 {
-    if (size <= (r->rows->sizes[0] < COLUMNS ? COUNTED : COUNTED_OF_ROWS))
+    const bool digits = has_digits(r, size);
+    if (size <= counted(r, digits))
         return sort_by_counting(r, keys, size);
-    const ir_ref low = sort_by(r, keys, size, 0, 0);
-    return r->type == IR_U64 ? sort_by(r, keys, size, 32, low) : low;
+    ir_ref (*const sort)(const ranking *, ir_ref, uint64_t, uint32_t, ir_ref) = digits ? sort_by_digits : sort_by;
+    const ir_ref low = sort(r, keys, size, 0, 0);
+    return r->type == IR_U64 ? sort(r, keys, size, 32, low) : low;
 }
