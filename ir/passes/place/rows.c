@@ -226,9 +226,29 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     opjit_ir_block_add(f, &s->body, loop);
 }
 
+/* Whether the second of two members is an output that is the first one, which nothing else reads.  On GPUs a team's
+ * threads store it side by side. */
+static bool is_copied(const row_stage *s)
+{
+    const ir_func *f = s->f;
+    const row_member *m = s->r->members;
+    const ir_ref output = m[1].statement;
+    if (!s->r->blocks || s->r->count != 2 || s->own != NULL || m[0].outside || ir_at(f, output)->op != IR_YIELD ||
+        ir_at(f, output)->imm != 0)
+        return false;
+    const ir_ref load = ir_operand(f, output, 0);
+    const ir_tensor *t = &f->tensors[tensor_of(f, output)];
+    bool same = ir_at(f, load)->op == IR_LOAD && ir_at(f, load)->ref == tensor_of(f, m[0].statement) &&
+                ir_at(f, load)->count == t->rank;
+    for (uint32_t d = 0; same && d < t->rank; d++)
+        same = ir_operand(f, load, d) == opjit_ir_coordinate(f, output, d) &&
+               t->sizes[d] == f->tensors[ir_at(f, load)->ref].sizes[d];
+    return same;
+}
+
 /* Scans along the row, or along another coordinate: each element is the accumulator's value before or after its
- * update. */
-static void add_scan(row_stage *s, const row_member *m)
+ * update.  copied: the output that it is, where it is stored instead; 0: there is none. */
+static void add_scan(row_stage *s, const row_member *m, ir_ref copied)
 {
     ir_func *f = s->f;
     const ir_node n = *ir_at(f, m->statement);
@@ -255,7 +275,9 @@ static void add_scan(row_stage *s, const row_member *m)
         if (s->along >= 0)
             s->in.rows[s->along] = row;
     }
-    if (s->along < 0)
+    if (copied != 0)
+        store(s, &inside, tensor_of(f, copied), own, k);
+    else if (s->along < 0)
         keep_row(s, &inside, n.ref, own, k, length);
     opjit_ir_block_add(f, &s->body, acc);
     opjit_ir_block_add(f, &s->body, loop);
@@ -265,11 +287,12 @@ static bool write_members(row_stage *s)
 {
     ir_func *f = s->f;
     place_rows_of *r = s->r;
-    for (uint32_t i = 0; i < r->count && !s->in.refused; i++) {
+    const bool copied = opjit_ir_scanned(f, r->members[0].statement) >= 0 && is_copied(s);
+    for (uint32_t i = 0; i < (copied ? 1 : r->count) && !s->in.refused; i++) {
         r->refused = i;
         const int64_t length = length_of(f, r->members[i].statement, r->rows);
         if (opjit_ir_scanned(f, r->members[i].statement) >= 0)
-            add_scan(s, &r->members[i]);
+            add_scan(s, &r->members[i], copied ? r->members[1].statement : 0);
         else if (ir_at(f, r->members[i].statement)->kind != 0)
             add_reduction(s, &r->members[i]);
         else if (length == 1)
