@@ -69,7 +69,7 @@ typedef struct contraction {
     uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
-    int64_t low_tile;       /* rows of the last tile, if they are enough; 0: all are whole */
+    bool low_tiles;         /* for many sizes: the last tile is as low as its rows allow */
     uint32_t column_sums;   /* of bytes: temp with the sums of shared columns */
     int64_t bytes;          /* k of bytes, whose words are the k of all other members; 0: no bytes */
     int64_t in_word;        /* of which so many: four, or two, which steps multiply in 16 bits */
@@ -275,6 +275,9 @@ static inline bool contract_is_even(const contract_side *s)
 {
     return s->blocks * s->block == s->size;
 }
+
+/* Rows by which lower tiles are lower than each other: one row takes as long as two. */
+enum { CONTRACT_LOWER = 2 };
 
 /* A tile of few rows and three vectors, which has room in 16 vector registers and loads less for each sum than one of
  * more rows and two. */

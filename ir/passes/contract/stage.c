@@ -11,18 +11,14 @@
 
 enum {
     APART = 16, /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */
-    LOW = 4,    /* rows of a lower tile, which takes as long as one of fewer, */
-    LOWEST = 2, /* and of one lower than that */
 };
 
 /* Where a kernel is for many sizes, the last rows have a lower tile if it is enough: one row would take as long as a
  * tile otherwise.  Of columns that are no constants, few rows have loops of other kinds, and ranges of their own. */
-static int64_t low_tile(const contraction *c)
+static bool has_low_tiles(const contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    if (!c->r->general || !c->once || contract_is_even(rows) || c->bytes > 0 || rows->tile <= LOWEST)
-        return 0;
-    return rows->tile > LOW ? LOW : LOWEST;
+    return c->r->general && c->once && !contract_is_even(rows) && c->bytes == 0 && rows->tile > CONTRACT_LOWER;
 }
 
 void opjit_ir_contract_declare(contraction *c)
@@ -48,7 +44,7 @@ void opjit_ir_contract_declare(contraction *c)
         (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) || c->bytes > 0))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
-    c->low_tile = low_tile(c);
+    c->low_tiles = has_low_tiles(c);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */

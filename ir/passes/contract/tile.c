@@ -19,7 +19,7 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
 static ir_ref row_of(const contraction *c, ir_ref row)
 {
     const contract_side *s = &c->side[CONTRACT_ROWS];
-    if (s->size % s->tile == 0 && c->low_tile == 0)
+    if (s->size % s->tile == 0 && !c->low_tiles)
         return row;
     return ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
 }
@@ -138,41 +138,67 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
     return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
 }
 
-/* 1 where a lower tile has all rows from i of the block on, else 0: a bit for each number of them.  Intervals, which
- * would say of some samples that it never has, don't follow bits. */
-static ir_ref low_times(contraction *c, block *list, ir_ref i)
+/* 1 where the number of rows from i of the block on is one of `numbers`, a bit for each, else 0.  Intervals, which
+ * would say of some samples that it never is, don't follow bits. */
+static ir_ref is_left(contraction *c, block *list, ir_ref i, uint64_t numbers)
 {
     ir_func *f = c->f;
     const ir_ref left = ir_make2(f, IR_ISUB, IR_INDEX, c->side[CONTRACT_ROWS].here, i);
-    const ir_ref few = opjit_ir_const(f, IR_U32, ((uint64_t)1 << (c->low_tile + 1)) - 1);
-    const ir_ref bits = ir_expr2(f, IR_SHR, IR_U32, few, ir_make1(f, IR_ELEM, IR_U32, left));
+    const ir_ref all = opjit_ir_const(f, IR_U32, numbers);
+    const ir_ref bits = ir_expr2(f, IR_SHR, IR_U32, all, ir_make1(f, IR_ELEM, IR_U32, left));
     const ir_ref bit = ir_expr2(f, IR_AND, IR_U32, bits, opjit_ir_const(f, IR_U32, 1));
     return opjit_ir_block_let(f, list, ir_make1(f, IR_TO_INDEX, IR_INDEX, bit));
 }
 
-/* All tiles of rows that read tile n of the columns.  Each is in a loop that runs once, beside one for the lower tile
- * that never does, or the other way round.  The latter's variable is 0, but its interval is not: with it no sample has
- * rows of which intervals say that none lies behind the last one. */
-static void add_rows(contraction *c, block *list, ir_ref m_tiles, ir_ref n)
+/* Which tiles of columns each tile of rows reads: one, or the block's. */
+typedef struct tile_range {
+    ir_ref one; /* 0: all */
+    ir_ref all;
+} tile_range;
+
+/* A tile of rows, from i of the block on. */
+static void add_tile_of_rows(contraction *c, block *list, ir_ref i, tile_range columns, ir_ref more)
+{
+    ir_func *f = c->f;
+    block of_n;
+    if (columns.one != 0) {
+        add_tile(c, list, i, columns.one, more);
+        return;
+    }
+    const ir_ref all_i = contract_plus(c, c->side[CONTRACT_ROWS].first, i);
+    opjit_ir_contract_pack_rows(c, list, contract_plus(c, all_i, more), i);
+    const ir_ref last = row_of(c, contract_plus(c, all_i, opjit_ir_index(f, c->side[CONTRACT_ROWS].tile - 1)));
+    if (c->rest != 0)
+        c->here_k = opjit_ir_contract_rest_k(c, list, i);
+    const ir_ref n = contract_loop(c, list, tiles_needed(c, list, last, columns.all), &of_n);
+    add_tile(c, &of_n, i, n, more);
+}
+
+/* All tiles of rows.  Each is in a loop that runs once, beside one for each lower tile that never does, or the other
+ * way round.  The variable of these is 0, but its interval is not: with it no sample has rows of which intervals say
+ * that none lies behind the last one. */
+static void add_rows(contraction *c, block *list, ir_ref m_tiles, tile_range columns)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS];
     const int64_t tile = rows->tile;
-    const ir_ref zero = opjit_ir_index(f, 0);
     block of_m, of_one;
     const ir_ref m = contract_loop(c, list, m_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, tile));
-    if (c->low_tile == 0) {
-        add_tile(c, &of_m, i, n, zero);
+    if (!c->low_tiles) {
+        add_tile_of_rows(c, &of_m, i, columns, opjit_ir_index(f, 0));
         return;
     }
-    const ir_ref low = low_times(c, &of_m, i);
-    (void)contract_loop_from(c, &of_m, low, opjit_ir_index(f, 1), &of_one);
-    add_tile(c, &of_one, i, n, zero);
-    const ir_ref more = contract_loop(c, &of_m, low, &of_one);
-    rows->tile = c->low_tile;
-    add_tile(c, &of_one, i, n, contract_times(c, more, tile));
-    rows->tile = tile;
+    const uint64_t lower = ((uint64_t)1 << ((tile - 1) / CONTRACT_LOWER * CONTRACT_LOWER + 1)) - 2;
+    (void)contract_loop_from(c, &of_m, is_left(c, &of_m, i, lower), opjit_ir_index(f, 1), &of_one);
+    add_tile_of_rows(c, &of_one, i, columns, opjit_ir_index(f, 0));
+    for (int64_t low = CONTRACT_LOWER; low < tile; low += CONTRACT_LOWER) {
+        const uint64_t numbers = (((uint64_t)1 << CONTRACT_LOWER) - 1) << (low - CONTRACT_LOWER + 1);
+        const ir_ref more = contract_loop(c, &of_m, is_left(c, &of_m, i, numbers), &of_one);
+        rows->tile = low;
+        add_tile_of_rows(c, &of_one, i, columns, contract_times(c, more, tile));
+        rows->tile = tile;
+    }
 }
 
 /* All tiles of rows that read a tile of columns, before the next one of these. */
@@ -180,14 +206,13 @@ static void add_by_columns(contraction *c, block *list, ir_ref m_tiles, ir_ref n
 {
     block of_n;
     const ir_ref n = contract_loop(c, list, n_tiles, &of_n);
-    add_rows(c, &of_n, m_tiles, n);
+    add_rows(c, &of_n, m_tiles, (tile_range){ .one = n });
 }
 
 void opjit_ir_contract_tiles(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    block of_m, of_n;
     opjit_ir_contract_pack_columns(c, list);
     const ir_ref n_tiles = opjit_ir_contract_tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
     const ir_ref m_tiles = opjit_ir_contract_tiles_of(c, list, rows);
@@ -196,13 +221,5 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
         add_by_columns(c, list, m_tiles, n_tiles);
         return;
     }
-    const ir_ref m = contract_loop(c, list, m_tiles, &of_m);
-    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
-    const ir_ref all_i = contract_plus(c, rows->first, i);
-    opjit_ir_contract_pack_rows(c, &of_m, all_i, i);
-    const ir_ref last = row_of(c, contract_plus(c, all_i, opjit_ir_index(f, rows->tile - 1)));
-    if (c->rest != 0)
-        c->here_k = opjit_ir_contract_rest_k(c, &of_m, i);
-    const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
-    add_tile(c, &of_n, i, n, opjit_ir_index(f, 0));
+    add_rows(c, list, m_tiles, (tile_range){ .all = n_tiles });
 }

@@ -519,7 +519,8 @@ static void rows_of_three(opjit_graph *g, uint32_t n, uint32_t m)
     opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, INPUT("x", 3 * n, 8), w, 0, 0));
 }
 
-/* Tiles of three vectors with AVX2, and a lower one for the last rows. */
+/* Tiles of three vectors with AVX2, and lower ones for the last rows: of one tile of columns after the other, or, where
+ * the first cache is small, of all. */
 static void rows_of_constants(opjit_graph *g, uint32_t n, uint32_t m)
 {
     (void)m;
@@ -531,11 +532,12 @@ static void rows_of_constants(opjit_graph *g, uint32_t n, uint32_t m)
  * among the least of the range, rows of which tiles of 6 have surplus ones where n is odd, and few rows. */
 START_TEST(multiples_at_each_level)
 {
-    static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+    static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v3", "cpu:x86-64-v4",
+                                         "cpu:x86-64-v4,l1=32768" };
     static const subject of[] = { { "attention", prefill_of_8, 1, 300, 270 },
                                   { "rows", rows_of_three, 1, 300, 70 },
                                   { "few rows", rows_of_constants, 1, 16, 8 } };
-    static const uint64_t lo[] = { 257, 1, 1 }, tried[] = { 1, 2, 3, 4, 5, 6, 8, 13, 16, 20, 60, 264, 272, 288 };
+    static const uint64_t lo[] = { 257, 1, 1 }, tried[] = { 1, 2, 3, 4, 5, 6, 7, 8, 13, 15, 16, 20, 60, 264, 272, 288 };
 
     for (uint32_t i = 0; i < 3 * sizeof targets / sizeof *targets; i++) {
         const subject *s = &of[i % 3];
