@@ -260,8 +260,8 @@ typedef struct cg_func {
     bool peak, direct;                  /* level; code is written without LLVM's backend, unless it is refused */
     bool failed;                        /* out of memory */
     bool accumulates;                   /* allocas that a pass should turn into registers */
-    bool vectors;                       /* vectors of more than one lane were emitted */
-    bool rounds;                        /* a loop was emitted */
+    bool vectors, rounds;               /* vectors of more than one lane, a loop were emitted */
+    struct cg_numbers *numbers;         /* emit/numbers.c: the latest sums and products of numbers */
 } cg_func;
 
 static inline void cg_piece_begin(cg_func *f, cg_piece *own)

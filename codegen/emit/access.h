@@ -54,6 +54,8 @@ void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most);
 /* Every step-th element; reads those of the first `most` lanes only. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most);
+/* Likewise, of a remainder whose length is known when it runs; NULL: a vector here is several of the target's. */
+LLVMValueRef opjit_cg_load_picked_rest(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first);
 /* Likewise; reads those of the mask's lanes only, by masked loads.  The others are 0. */
 LLVMValueRef opjit_cg_load_picked_where(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first,
                                         LLVMValueRef mask);

@@ -109,9 +109,7 @@ static LLVMValueRef base_of(cg_func *f, ir_ref node)
         return opjit_cg_base(f, let_value(f, node));
     LLVMValueRef a = opjit_cg_base(f, ir_operand(f->ir, node, 0));
     LLVMValueRef b = opjit_cg_base(f, ir_operand(f->ir, node, 1));
-    return n->op == IR_IADD   ? LLVMBuildAdd(f->b, a, b, "")
-           : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
-                              : LLVMBuildMul(f->b, a, b, "");
+    return opjit_cg_of_numbers(f, n->op == IR_IADD ? LLVMAdd : n->op == IR_ISUB ? LLVMSub : LLVMMul, a, b);
 }
 
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node)

@@ -84,6 +84,10 @@ static LLVMValueRef by_size(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
         bits = cg_wider(cg_wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, k_ref)),
                         opjit_cg_lane_bits(f, node));
     LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), k = opjit_cg_index_lanes(f, k_ref, bits, lanes);
+    if (opjit_ir_interval(f->ir, x_ref).lo >= 0 && lanes == 1) { /* one division has both */
+        LLVMValueRef q = opjit_cg_of_numbers(f, LLVMUDiv, x, k);
+        return op == IR_IQUOT ? q : LLVMBuildSub(f->b, x, opjit_cg_of_numbers(f, LLVMMul, q, k), "");
+    }
     if (opjit_ir_interval(f->ir, x_ref).lo >= 0)
         return op == IR_IQUOT ? LLVMBuildUDiv(f->b, x, k, "") : LLVMBuildURem(f->b, x, k, "");
     LLVMValueRef r = LLVMBuildSRem(f->b, x, k, "");
@@ -182,9 +186,8 @@ LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
     case IR_IMUL: {
         LLVMValueRef a = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 0), bits, lanes);
         LLVMValueRef b = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 1), bits, lanes);
-        return n->op == IR_IADD   ? LLVMBuildAdd(f->b, a, b, "")
-               : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
-                                  : LLVMBuildMul(f->b, a, b, "");
+        const LLVMOpcode op = n->op == IR_IADD ? LLVMAdd : n->op == IR_ISUB ? LLVMSub : LLVMMul;
+        return lanes == 1 ? opjit_cg_of_numbers(f, op, a, b) : LLVMBuildBinOp(f->b, op, a, b, "");
     }
     case IR_IDIV:
     case IR_IMOD:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* indices.h - index expressions, as affine.c, lanes.c, index.c and elements.c see them. */
+/* indices.h - index expressions, as affine.c, lanes.c, index.c, numbers.c and elements.c see them. */
 #ifndef OPJIT_CODEGEN_EMIT_INDICES_H
 #define OPJIT_CODEGEN_EMIT_INDICES_H
 
@@ -34,5 +34,9 @@ LLVMValueRef opjit_cg_affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64
 
 /* --- index.c ------------------------------------------------------------------------------------------------------ */
 LLVMValueRef opjit_cg_choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* the smaller or the larger */
+
+/* --- numbers.c ---------------------------------------------------------------------------------------------------- */
+/* An operation of two numbers, emitted once for each block. */
+LLVMValueRef opjit_cg_of_numbers(cg_func *f, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
 
 #endif

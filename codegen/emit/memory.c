@@ -291,7 +291,12 @@ static LLVMValueRef load_some(cg_func *f, ir_ref node, const cg_access *a, int64
         return step == 1 ? opjit_cg_load_first(f, a, p, f->piece->lanes, most)
                          : opjit_cg_load_picked(f, a, (uint32_t)step, p, most);
     }
-    return step == 1 && can_mask(f, a) ? masked_load(f, a, p, opjit_cg_narrow(f, f->piece->mask)) : NULL;
+    if (!can_mask(f, a))
+        return NULL;
+    if (step == 1)
+        return masked_load(f, a, p, opjit_cg_narrow(f, f->piece->mask));
+    const bool is_end = tail && f->piece->mask == f->piece->iterations;
+    return is_end ? opjit_cg_load_picked_rest(f, a, (uint32_t)step, p) : NULL;
 }
 
 static LLVMValueRef load(cg_func *f, ir_ref node)

@@ -49,6 +49,25 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step,
     return opjit_cg_join(f, all, f->piece->lanes / lanes);
 }
 
+LLVMValueRef opjit_cg_load_picked_rest(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first)
+{
+    uint32_t starts[CG_MOST_STEP];
+    const uint32_t lanes = part_starts(f, a, step, starts), bits = f->piece->lane_bits;
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1), vector = opjit_cg_int(f, a->bits, lanes);
+    LLVMValueRef parts[CG_MOST_STEP], needed[CG_MAX_LANES];
+    if (lanes != f->piece->lanes || !LLVMIsAICmpInst(f->piece->iterations))
+        return NULL;
+    LLVMValueRef count = LLVMGetOperand(f->piece->iterations, 1); /* in each lane */
+    for (uint32_t i = 0; i < step; i++) {
+        for (uint32_t j = 0; j < lanes; j++) /* the lane that needs the element, or the next one that needs one */
+            needed[j] = opjit_cg_number(f, bits, 1, (starts[i] + j + step - 1) / step);
+        LLVMValueRef where = LLVMBuildICmp(f->b, LLVMIntULT, LLVMConstVector(needed, lanes), count, "");
+        LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, starts[i]));
+        parts[i] = opjit_cg_load_where(f, place, where, LLVMConstNull(vector), opjit_cg_element_alignment(f, a));
+    }
+    return opjit_cg_pick(f, parts, starts, step, step);
+}
+
 LLVMValueRef opjit_cg_load_picked_where(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first,
                                         LLVMValueRef mask)
 {

@@ -142,6 +142,61 @@ START_TEST(guarded_by_vectors)
 }
 END_TEST
 
+/* --- rows of any length ------------------------------------------------------------------------------------------- */
+
+/* Rows of 1, 2, ... `rows` elements, every step-th one of the input, which ends with the last one of the last row. */
+static void make_growing(const char *type, uint32_t rows, uint32_t step, uint32_t vec, ir_func *f)
+{
+    char text[1000];
+    opjit_error error = { .status = OPJIT_OK };
+    const int length = snprintf(text, sizeof text,
+                                "kernel @growing after schedule {\n    in %%0: %s[%u]\n    out %%1: %s[%u,%u]\n"
+                                "    stage @0 for %%p in 0..%u {\n"
+                                "        for %%j in 0..iadd(%%p, 1) vec %u tail mask {\n"
+                                "            store %%1[%%p,%%j], load %%0[imul(%%j, %u)]\n        }\n    }\n}\n",
+                                type, (rows - 1) * step + 1, type, rows, rows, rows, vec, step);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+}
+
+START_TEST(growing)
+{
+    test_random r;
+    test_random_init(&r, 4, 0, (uint64_t)_i);
+    for (uint32_t n = 0; n < 12; n++) {
+        const char *const type = types[test_random_below(&r, 7)], *const target = targets[test_random_below(&r, 4)];
+        const uint32_t step = 2 + (uint32_t)test_random_below(&r, 4), rows = 1 + (uint32_t)test_random_below(&r, 80);
+        const uint32_t vec = 4u << test_random_below(&r, 4);
+        char what[100];
+        ir_func f;
+        make_growing(type, rows, step, vec, &f);
+        snprintf(what, sizeof what, "%u rows of %s, step %u, vec %u, %s", rows, type, step, vec, target);
+        harness_kernel k = harness_compile(&f, target, OPJIT_LEVEL_QUICK + n % 2);
+        for (uint32_t i = 0; i < 2 && test_can_run(target, false); i++) {
+            const harness_run run = { .end = rows, .any_nan = true, .at_end = i != 0, .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
+/* A remainder of any length comes by masked loads, too. */
+START_TEST(growing_by_vectors)
+{
+    ir_func f;
+    make_growing("u32", 100, 2, 16, &f);
+    codegen_result made = harness_emit(&f, "cpu:x86-64-v4", OPJIT_LEVEL_QUICK, CODEGEN_LLVM);
+    opjit_rt_bytes_zero_end(&made.bytes);
+    const char *const code = (const char *)made.bytes.data;
+    ck_assert_ptr_nonnull(strstr(code, "call <16 x i32> @llvm.masked.load"));
+    ck_assert_ptr_null(strstr(code, "mask.gather"));
+    opjit_rt_bytes_free(&made.bytes);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* --- places out of a table ---------------------------------------------------------------------------------------- */
 
 /* Elements of the last row but one at places that are loaded, in one vector and what is left of another one. */
@@ -192,6 +247,8 @@ int main(void)
     tcase_add_loop_test(tcase, strides, 0, 24);
     tcase_add_loop_test(tcase, guarded, 0, 12);
     tcase_add_test(tcase, guarded_by_vectors);
+    tcase_add_loop_test(tcase, growing, 0, 12);
+    tcase_add_test(tcase, growing_by_vectors);
     tcase_add_loop_test(tcase, tables, 0, 14);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
