@@ -14,7 +14,8 @@ enum {
     EVENS = 2,           /* even sizes that are interpreted, */
     EVEN_WORK = 2000000, /* and the work of each */
     REPLAY_WORK = 1 << 20, /* of the stages that differ from the graph's own */
-    WHOLE = 16           /* positions of whole vectors */
+    WHOLE = 16,          /* positions of whole vectors */
+    NARROW = 8           /* sizes of a range whose loops are asked one by one */
 };
 
 /* Remembers these sizes, and gives the status on. */
@@ -451,6 +452,21 @@ static opjit_status ask_whole(trial *t, uint32_t d, opjit_error *error)
     return values[d] <= x->dims[d].hi ? ask_loops(t, values, true, MOST_WORK, error) : OPJIT_OK;
 }
 
+/* Samples of a narrow range lie beyond it and may be few, so that quotients by 7, rounded down, and by 8, rounded up,
+ * are equal in all of them.  Each of its sizes has to have the loops that the generalization says, or is compared. */
+static opjit_status ask_each(trial *t, uint32_t d, opjit_error *error)
+{
+    const finder *x = t->x;
+    int64_t values[OPJIT_MAX_DIMS] = { 0 };
+
+    memcpy(values, x->typical, x->dim_count * sizeof *values);
+    if (x->dims[d].hi - x->dims[d].lo >= NARROW)
+        return OPJIT_OK;
+    for (values[d] = x->dims[d].lo; values[d] <= x->dims[d].hi; values[d]++)
+        TRY(ask_loops(t, values, true, EVEN_WORK, error));
+    return OPJIT_OK;
+}
+
 opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
 {
     t->most_work = MOST_WORK;
@@ -463,7 +479,9 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
         if (t->x->dims[d].lo < t->x->dims[d].hi)
             TRY(ask_even(t, d, error));
     for (uint32_t d = 0; d < t->x->dim_count; d++)
-        if (is_divided(t, d))
+        if (is_divided(t, d)) {
             TRY(ask_whole(t, d, error));
+            TRY(ask_each(t, d, error));
+        }
     return ask_multiples(t, error);
 }
