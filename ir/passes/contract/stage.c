@@ -14,11 +14,13 @@ enum {
 };
 
 /* Where a kernel is for many sizes, the last rows have a lower tile if it is enough: one row would take as long as a
- * tile otherwise.  Of columns that are no constants, few rows have loops of other kinds, and ranges of their own. */
+ * tile otherwise.  Of columns that are no constants, nor read in each step, few rows have loops of other kinds, and
+ * ranges of their own. */
 static bool has_low_tiles(const contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    return c->r->general && c->once && !contract_is_even(rows) && c->bytes == 0 && rows->tile > CONTRACT_LOWER;
+    return c->r->general && (c->once || c->r->is_step) && !contract_is_even(rows) && c->bytes == 0 &&
+           rows->tile > CONTRACT_LOWER;
 }
 
 void opjit_ir_contract_declare(contraction *c)
