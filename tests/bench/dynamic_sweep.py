@@ -304,15 +304,25 @@ def compile_ms(make, times=3):
 
 
 def measure(name, dims, sizes, function, given):
+    def make(known):
+        if known is dims:
+            return compile_ms(lambda: opjit.compile(function, dims=dims, level=given.level), given.compiles)
+        return compile_ms(lambda: opjit.compile(function(**known), level=given.level), given.compiles)
+
+    measure_pair(name, dims, sizes, make, given)
+
+
+def measure_pair(name, dims, sizes, make, given):
+    """make(dims): a kernel for them and its compile in ms; with a number for each dimension one of one size."""
     try:
-        dynamic, ms = compile_ms(lambda: opjit.compile(function, dims=dims, level=given.level), given.compiles)
+        dynamic, ms = make(dims)
     except opjit.Error as why:
         print(f"{name}: {why}", flush=True)
         return
     cells, worst = [], 0
     for size in sizes:
         known = dict(zip(dims, size))
-        static, static_ms = compile_ms(lambda: opjit.compile(function(**known), level=given.level), given.compiles)
+        static, static_ms = make(known)
         feed = arrays(static)
         results = static(**feed)
         missing = {} if all(d in str(dynamic.inputs) for d in dims) else {"dims": known}
@@ -328,14 +338,18 @@ def measure(name, dims, sizes, function, given):
         print(f"{name} [{ms:.1f} ms; {static_ms:.1f}]\n    " + ", ".join(cells), flush=True)
 
 
+def parser():
+    made = argparse.ArgumentParser()
+    made.add_argument("text", nargs="*")
+    made.add_argument("--seconds", type=float, default=0.1)
+    made.add_argument("--above", type=float, default=0)
+    made.add_argument("--level", default="quick")
+    made.add_argument("--compiles", type=int, default=1)
+    return made
+
+
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("text", nargs="*")
-    parser.add_argument("--seconds", type=float, default=0.1)
-    parser.add_argument("--above", type=float, default=0)
-    parser.add_argument("--level", default="quick")
-    parser.add_argument("--compiles", type=int, default=1)
-    given = parser.parse_args()
+    given = parser().parse_args()
     for name, dims, sizes, function in CASES:
         if not given.text or any(t in name for t in given.text):
             measure(name, dims, sizes, function, given)
