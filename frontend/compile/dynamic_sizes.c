@@ -101,8 +101,9 @@ opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growt
 {
     size_t k = 0;
 
+    const bool alike = is_alike(s, value);
     s->listed.size = 0;
-    for (uint32_t t = 1; t < value->tensor_count && is_alike(s, value); t++) {
+    for (uint32_t t = 1; t < value->tensor_count && alike; t++) {
         const ir_tensor *own = &value->tensors[t];
         for (uint32_t d = 0; d < own->rank; d++, k++)
             if (noted_at(s, k)->differs != 0)
