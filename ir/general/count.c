@@ -247,6 +247,23 @@ static bool same_sums(const ir_counts *own, const ir_counts *loops, uint32_t sta
            loops->terms[stage] == own->terms[stage] && loops->products[stage] == own->products[stage];
 }
 
+/* Whether all stages together have as many terms as follows from what samples have: where a sum is cut into blocks, how
+ * many a stage has follows from no dimension in a known way, but all have as many as there are values. */
+static bool has_total(const ir_samples *samples, const ir_counts *counts, const int64_t *values, const ir_counts *own)
+{
+    int64_t terms[IR_SAMPLES] = { 0 };
+    uint64_t total = 0;
+
+    for (uint32_t s = 0; s < own->stage_count; s++) {
+        if (is_lost(samples, counts, own, s))
+            return true;
+        for (uint32_t i = 0; i < samples->count; i++)
+            terms[i] += (int64_t)counts[i].terms[s];
+        total += own->terms[s];
+    }
+    return has_all(samples, terms, values, total);
+}
+
 bool opjit_ir_counts_sum(const ir_samples *samples, const ir_counts *counts, const int64_t *values,
                          const ir_counts *own, const ir_counts *loops)
 {
@@ -254,6 +271,8 @@ bool opjit_ir_counts_sum(const ir_samples *samples, const ir_counts *counts, con
 
     if (own->stage_count != counts[0].stage_count)
         return true;
+    if (loops == NULL && !has_total(samples, counts, values, own))
+        return false;
     for (uint32_t s = 0; s < own->stage_count; s++) {
         for (uint32_t i = 0; i < samples->count; i++) {
             terms[i] = (int64_t)counts[i].terms[s];

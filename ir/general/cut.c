@@ -88,6 +88,7 @@ opjit_status opjit_ir_trial_cut(trial *t, ir_cut *out)
     bool right;
 
     t->most_work = CUT_WORK;
+    t->learns = false;
     memcpy(refused, t->refused, sizeof refused);
     memcpy(values, x->typical, x->dim_count * sizeof *values);
     TRY(is_right(t, values, true, &right));

@@ -55,20 +55,6 @@ static int64_t size_of(const ir_dim *dim, int64_t typical, uint32_t index, uint3
     return size;
 }
 
-uint64_t opjit_ir_shape(const ir_func *f)
-{
-    uint64_t hash = opjit_ir_hash(f->node_count, f->tensor_count);
-
-    for (ir_ref r = 1; r < f->node_count; r++) {
-        const ir_node *n = ir_at(f, r);
-        hash = opjit_ir_hash(hash, (uint64_t)n->op << 40 | (uint64_t)n->type << 32 | n->ref);
-        hash = opjit_ir_hash(hash, (uint64_t)n->count << 32 | n->flags);
-        for (uint32_t i = 0; i < n->count; i++)
-            hash = opjit_ir_hash(hash, ir_operand(f, r, i));
-    }
-    return hash;
-}
-
 opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error *error)
 {
     ir_func value;
@@ -201,7 +187,7 @@ static void blame_refused(trial *t, finder *x)
 
 static void keep_group(const finder *x, uint32_t group, ir_samples *samples, trial *t)
 {
-    for (uint32_t i = 0; i < CANDIDATES && samples->count < IR_SAMPLES; i++) {
+    for (uint32_t i = 0; i < CANDIDATES && samples->count < CHOSEN; i++) {
         const candidate *c = &x->candidates[i];
         if (!c->made || c->shape != x->groups[group])
             continue;
@@ -254,6 +240,8 @@ static opjit_status try_one(finder *x, trial *t, ir_guess guess, ir_general *out
     t->general = out;
     t->floors = out->floors;
     status = opjit_ir_trial_prove(t, error);
+    if (status == OPJIT_OK)
+        status = opjit_ir_trial_ask_many(t, error);
     if (status == OPJIT_UNSUPPORTED && error != NULL)
         blame_refused(t, x);
     return status;
@@ -270,35 +258,93 @@ static opjit_status cut_refused(const finder *x, trial *t, ir_cut *out_cut)
     return OPJIT_OK;
 }
 
+/* Frees the generalizations of trials that were refused, and asks where each is right, if none was found. */
+static opjit_status end_guesses(const finder *x, trial *trials, ir_general *generals, uint32_t count,
+                                opjit_status status, ir_cut *out_cut)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (trials[i].general == NULL)
+            continue;
+        const opjit_status found = status == OPJIT_UNSUPPORTED ? cut_refused(x, &trials[i], out_cut) : OPJIT_OK;
+        status = found != OPJIT_OK ? found : status;
+        opjit_ir_general_free(&generals[i]);
+    }
+    return status;
+}
+
+/* Makes the loops for the sizes that a trial was refused for one more sample, if they have the group's shape.  false:
+ * nothing was learned. */
+static opjit_status learn(finder *x, uint32_t group, ir_samples *samples, trial *t, const int64_t *refused, bool *out)
+{
+    candidate *const c = &x->learned[x->learned_count];
+
+    *out = false;
+    if (!t->learns)
+        return OPJIT_OK;
+    memcpy(c->values, refused, sizeof c->values);
+    const opjit_status status = opjit_ir_candidate_make(x, c, NULL);
+    bool is_known = status != OPJIT_OK || c->shape != x->groups[group];
+    for (uint32_t i = 0; i < samples->count; i++)
+        is_known = is_known || memcmp(samples->values[i], c->values, sizeof c->values) == 0;
+    if (is_known) {
+        opjit_ir_candidate_free(c);
+        return is_over(status) ? status : OPJIT_OK;
+    }
+    const uint32_t i = samples->count++;
+    x->learned_count++;
+    samples->functions[i] = &c->f;
+    t->definitions[i] = &c->definition;
+    memcpy(samples->values[i], c->values, sizeof c->values);
+    *out = true;
+    return opjit_ir_count(&c->f, t->arena, &t->counts[i], NULL);
+}
+
 /* By one guess after the other; the first one's refusal is the message.  Where to cut is asked last: it is for nothing
- * where another guess is right. */
-static opjit_status try_guesses(finder *x, const trial *all, ir_general *out, ir_cut *out_cut, opjit_error *error)
+ * where another guess is right, or where something was learned. */
+static opjit_status try_guesses(finder *x, uint32_t group, ir_samples *samples, trial *all, ir_general *out,
+                                ir_cut *out_cut, bool *out_learned, opjit_error *error)
 {
     ir_general generals[IR_GUESSES];
     trial trials[IR_GUESSES];
     opjit_status status = OPJIT_UNSUPPORTED;
     uint32_t count = 0;
+    bool differs = false;
 
-    for (; count < IR_GUESSES && (count != IR_GUESS_FLOORS || trials[IR_GUESS_WHOLE].floors); count++) {
+    while (count < IR_GUESSES && (count != IR_GUESS_FLOORS || trials[IR_GUESS_WHOLE].floors) &&
+           status == OPJIT_UNSUPPORTED && !differs) {
         trials[count] = *all;
         status = try_one(x, &trials[count], (ir_guess)count, &generals[count], count == 0 ? error : NULL);
-        if (status != OPJIT_UNSUPPORTED)
-            break;
+        differs = trials[count++].differs;
     }
     if (status == OPJIT_OK) {
-        *out = generals[count];
+        *out = generals[--count];
         opjit_rt_error_clear(error);
     }
-    const uint32_t tried = status == OPJIT_UNSUPPORTED ? count : count + 1;
-    for (uint32_t i = 0; i < tried; i++) {
-        if (status == OPJIT_UNSUPPORTED && trials[i].general != NULL) {
-            const opjit_status found = cut_refused(x, &trials[i], out_cut);
-            status = found != OPJIT_OK ? found : status;
-        }
-        if (trials[i].general != NULL && (status != OPJIT_OK || i != count))
-            opjit_ir_general_free(&generals[i]);
+    *out_learned = false;
+    const trial *const first = &trials[differs ? count - 1 : 0];
+    opjit_status ended = status == OPJIT_UNSUPPORTED && first->general != NULL
+                             ? learn(x, group, samples, all, first->refused, out_learned)
+                             : OPJIT_OK;
+    const bool is_last = ended == OPJIT_OK && status == OPJIT_UNSUPPORTED && !*out_learned;
+    const opjit_status cut = end_guesses(x, trials, generals, count, is_last ? status : OPJIT_OK, out_cut);
+    return is_last ? cut : ended != OPJIT_OK ? ended : status;
+}
+
+/* Sizes for which a function was refused become samples, too, where their loops are the samples' but for numbers; where
+ * no number fits all of these any more, what the first ones say has to do, as far as it computes the same. */
+static opjit_status try_samples(finder *x, uint32_t group, ir_samples *samples, trial *t, ir_general *out,
+                                ir_cut *out_cut, opjit_error *error)
+{
+    const uint32_t chosen = samples->count;
+
+    for (t->learns = true;;) {
+        bool learned;
+        const opjit_status status = try_guesses(x, group, samples, t, out, out_cut, &learned, error);
+        if (status != OPJIT_UNSUPPORTED || (!learned && samples->count == chosen))
+            return status;
+        t->learns = learned && x->learned_count < LEARNED;
+        samples->count = learned ? samples->count : chosen;
     }
-    return status;
 }
 
 static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
@@ -316,7 +362,9 @@ static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut
     for (uint32_t i = 0; i < samples.count && status == OPJIT_OK; i++)
         status = opjit_ir_count(samples.functions[i], &arena, &t.counts[i], error);
     if (status == OPJIT_OK)
-        status = try_guesses(x, &t, out, out_cut, error);
+        status = try_samples(x, group, &samples, &t, out, out_cut, error);
+    while (x->learned_count > 0)
+        opjit_ir_candidate_free(&x->learned[--x->learned_count]);
     opjit_rt_arena_free(&arena);
     return status;
 }

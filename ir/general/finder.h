@@ -6,7 +6,7 @@
 #include "ir/general/count.h"
 #include "ir/general/witness.h"
 
-enum { CANDIDATES = 14, PROVEN = 128 };
+enum { CANDIDATES = 14, CHOSEN = 12, LEARNED = IR_SAMPLES - CHOSEN, PROVEN = 128 };
 
 typedef struct candidate {
     ir_func f; /* a zeroed one: the graph can't have these sizes */
@@ -37,6 +37,8 @@ typedef struct finder {
     const ir_lines *lines;
     uint64_t most_score; /* of candidates, by lines */
     candidate candidates[CANDIDATES];
+    candidate learned[LEARNED]; /* of the group that is tried: sizes whose loops are its, but for other numbers */
+    uint32_t learned_count;
     uint64_t groups[CANDIDATES]; /* shapes, */
     uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
     uint32_t group_count;
@@ -53,8 +55,11 @@ typedef struct trial {
     rt_arena *arena;
     int64_t refused[OPJIT_MAX_DIMS]; /* the sizes that there is no proof for */
     uint64_t most_work; /* elements and terms that are interpreted to ask a witness */
+    uint64_t replay_left; /* likewise of stages that differ from the graph's own, of sizes for which these are much */
     int64_t proven[PROVEN][OPJIT_MAX_DIMS]; /* sizes that there is a proof for: some are asked for again */
     uint32_t proven_count;
+    bool learns;        /* loops of the samples' shape that have other numbers are refused, */
+    bool differs;       /* as those for the sizes that are refused are */
     bool floors;        /* IR_GUESS_FLOORS says something else than IR_GUESS_WHOLE */
     bool is_proven;     /* all instances that were looked at: what refused it was a witness */
 } trial;
@@ -70,9 +75,11 @@ static inline bool is_over(opjit_status status)
     return status == OPJIT_OUT_OF_MEMORY || status == OPJIT_CANCELLED;
 }
 
-/* --- find.c ------------------------------------------------------------------------------------------------------- */
+/* --- alike.c ------------------------------------------------------------------------------------------------------ */
 /* A hash of everything but numbers. */
 uint64_t opjit_ir_shape(const ir_func *f);
+
+/* --- find.c ------------------------------------------------------------------------------------------------------- */
 /* Makes the function for the candidate's values, its definition and its shape. */
 opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error *error);
 void opjit_ir_candidate_free(candidate *c);
@@ -99,6 +106,15 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error);
 /* For these sizes alone; with_loops: those of primes, as samples have them, are compared, too. */
 opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error);
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error);
+
+opjit_status opjit_ir_trial_refuse_other(trial *t, const int64_t *values, opjit_error *error);
+/* Whether these loops for the values are what the generalization says.  UNSUPPORTED: they tell more than samples do. */
+opjit_status opjit_ir_trial_has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out,
+                                      opjit_error *error);
+
+/* --- many.c ------------------------------------------------------------------------------------------------------- */
+/* All sizes, if they are few and the graph is small, or else some. */
+opjit_status opjit_ir_trial_ask_many(trial *t, opjit_error *error);
 
 /* --- blame.c ------------------------------------------------------------------------------------------------------ */
 /* What the node at r or the tensor belongs to, and the first loops in which two functions differ: nodes of the graph,

@@ -16,7 +16,7 @@
 
 #include "ir/ir.h"
 
-#define IR_SAMPLES 12u /* functions that are compared */
+#define IR_SAMPLES 16u /* functions that are compared: up to 12 that are chosen, and those that are learned */
 
 /* Around the typical size: below the upper end, if there is room; wherever they are, for a range that is a part of a
  * wider one, whose sizes beyond it may well have the same loops; or inside; or a few small ones, each several times,
@@ -61,6 +61,11 @@ typedef struct ir_tensor_forms {
     ir_size_form elements;    /* of a flat tensor; else its divisor is 0 */
 } ir_tensor_forms;
 
+/* Of a constant: which number it follows from, counted from 1 (0: it is the same in all samples), and how. */
+typedef struct ir_node_number {
+    uint32_t number : 30, rule : 2;
+} ir_node_number;
+
 typedef struct ir_general {
     ir_func f;      /* the dimensions are its last parameters */
     ir_func shaped; /* the same as it was generalized, with tensors as in the samples: for instances */
@@ -70,6 +75,8 @@ typedef struct ir_general {
     uint32_t tensor_count;
     opjit_size_form *extents; /* by stage: its iterations */
     uint32_t extent_count;
+    ir_size_form *numbers;        /* in which samples differ */
+    ir_node_number *node_numbers; /* by node of the first sample */
     ir_size_form *divided; /* each number that something is a quotient by `rest` of, or what that leaves */
     uint32_t divided_count;
     bool floors; /* of IR_GUESS_WHOLE: IR_GUESS_FLOORS has another quotient for some number */
@@ -142,6 +149,11 @@ opjit_status opjit_ir_general_pair(const ir_general *g, const int64_t *values, c
 /* Whether the function for these values is this one, at phase CLEANED, when both are simplified. */
 opjit_status opjit_ir_general_is(const ir_general *g, const int64_t *values, const ir_func *loops, bool *out,
                                  opjit_error *error);
+
+/* alike.c: whether these loops, which are of the first sample's shape, have the numbers that g says for the values. */
+bool opjit_ir_general_has(const ir_general *g, const int64_t *values, const ir_func *sample, const ir_func *loops);
+/* instance.c: gives a tensor of g->shaped its sizes for these values.  false: below 0, or more than 64 bits. */
+bool opjit_ir_general_layout(const ir_general *g, uint32_t t, const int64_t *values, ir_tensor *out);
 
 /* same.c: whether two functions in loop form have one text; UNKNOWN: all but names and layouts is the same. */
 typedef enum ir_same { IR_SAME, IR_SAME_NOT, IR_SAME_UNKNOWN } ir_same;

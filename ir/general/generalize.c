@@ -215,6 +215,7 @@ static opjit_status copy_constant(generalizer *g, ir_ref r, ir_ref *out)
     const number *n = opjit_ir_number_find(g, series);
     if (n == NULL || n->expr == 0)
         return opjit_ir_refuse_number(g, "a number", series);
+    g->out->node_numbers[r] = (ir_node_number){ (uint32_t)(n - g->numbers) + 1, (unsigned)rule & 3u };
     *out = n->expr;
     if (type == IR_INDEX)
         return OPJIT_OK;
@@ -405,7 +406,8 @@ static opjit_status find_all_forms(generalizer *g)
     out->tensor_count = g->base->tensor_count;
     out->tensors = ARENA_ARRAY(&out->arena, ir_tensor_forms, out->tensor_count);
     out->extents = ARENA_ARRAY(&out->arena, opjit_size_form, count);
-    if (out->extents == NULL || out->tensors == NULL)
+    out->node_numbers = ARENA_ARRAY(&out->arena, ir_node_number, g->base->node_count);
+    if (out->extents == NULL || out->tensors == NULL || out->node_numbers == NULL)
         return opjit_rt_no_memory(g->error);
     for (uint32_t t = 1; t < out->tensor_count; t++)
         TRY(find_forms(g, t, &out->tensors[t]));

@@ -15,6 +15,12 @@ typedef struct number {
     uint32_t uses;
 } number;
 
+/* What some number is left of a base by a divisor. */
+typedef struct divided {
+    uint32_t base;
+    int64_t by;
+} divided;
+
 typedef struct generalizer {
     const ir_samples *s;
     const ir_func *base; /* the first sample */
@@ -29,6 +35,8 @@ typedef struct generalizer {
     int64_t *divisors; /* constants that are the same in all samples, each once */
     uint32_t divisor_count, divisor_capacity;
     ir_table seen_divisors;
+    divided *rests;
+    uint32_t rest_count;
     ir_ref node;     /* of base, or else a tensor of it: what is looked at, for refusals */
     uint32_t tensor;
     uint32_t stage;  /* the node's, counted from 1; 0: none */

@@ -56,6 +56,11 @@ static bool layout_of(const ir_general *g, uint32_t t, const int64_t *values, bo
     return known;
 }
 
+bool opjit_ir_general_layout(const ir_general *g, uint32_t t, const int64_t *values, ir_tensor *out)
+{
+    return layout_of(g, t, values, false, out);
+}
+
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error)
 {
     for (uint32_t t = 1; t < g->tensor_count; t++) {

@@ -247,16 +247,43 @@ static bool fit_by(const generalizer *g, number *n, const uint32_t *bases, uint3
     return fits;
 }
 
+/* Remainders say more of what is divided than quotients do, of which more than one fits: so they are the first. */
+static void fit_rests(generalizer *g, const uint32_t *bases, uint32_t count)
+{
+    for (uint32_t i = 0; i < g->count; i++) {
+        number *n = &g->numbers[i];
+        for (uint32_t b = 0; b < count && n->stage == 0 && n->by.form.divisor == 0; b++)
+            for (uint32_t k = 0; k < g->divisor_count && n->by.form.divisor == 0; k++)
+                if (fit_rest(g, n, &g->numbers[bases[b]], g->divisors[k]))
+                    g->rests[g->rest_count++] = (divided){ bases[b], g->divisors[k] };
+    }
+}
+
+/* A quotient of what something is left of. */
+static bool fit_beside_rest(const generalizer *g, number *n, bool with_plus)
+{
+    for (uint32_t i = 0; i < g->rest_count; i++)
+        for (int64_t up = 0; up < 2; up++)
+            if (fit_quotient(g, n, &g->numbers[g->rests[i].base], g->rests[i].by, up, with_plus))
+                return true;
+    return false;
+}
+
 /* Those of no stage; a divisor is 0 where none is known. */
 static void fit_wholes(generalizer *g, uint32_t *bases)
 {
     const uint32_t count = list_bases(g, 0, 0, g->count, bases);
 
+    fit_rests(g, bases, count);
+    for (uint32_t plus = 0; plus < 2; plus++)
+        for (uint32_t i = 0; i < g->count && g->guess != IR_GUESS_FLOORS; i++)
+            if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
+                fit_beside_rest(g, &g->numbers[i], plus != 0);
     for (uint32_t plus = 0; plus < 2; plus++)
         for (uint32_t i = 0; i < g->count; i++)
             if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
                 fit_by(g, &g->numbers[i], bases, count, plus != 0);
-    for (uint32_t i = 0; i < g->count && g->s->dim_count > 1; i++)
+    for (uint32_t i = 0; i < g->count; i++)
         if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
             fit_scaled(g, &g->numbers[i]);
 }
@@ -281,15 +308,31 @@ static void fit_stages(generalizer *g, uint32_t *bases)
     }
 }
 
+/* Copies and lanes, which no statement has to say.  Powers of two become the first ones: most blocks have so many. */
+static void order_divisors(generalizer *g)
+{
+    uint32_t powers = 0;
+
+    for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2)
+        opjit_ir_divisor_add(g, k);
+    for (uint32_t i = 0; i < g->divisor_count; i++) {
+        const int64_t k = g->divisors[i];
+        if ((k & (k - 1)) != 0)
+            continue;
+        memmove(&g->divisors[powers + 1], &g->divisors[powers], (i - powers) * sizeof k);
+        g->divisors[powers++] = k;
+    }
+}
+
 void opjit_ir_numbers_fit(generalizer *g)
 {
     uint32_t *const bases = ARENA_ARRAY(&g->f->scratch, uint32_t, g->count + 1u);
 
-    g->f->failed = g->f->failed || bases == NULL;
-    if (bases == NULL)
+    g->rests = ARENA_ARRAY(&g->f->scratch, divided, g->count + 1u);
+    g->f->failed = g->f->failed || bases == NULL || g->rests == NULL;
+    if (bases == NULL || g->rests == NULL)
         return;
-    for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2) /* copies and lanes, which no statement has to say */
-        opjit_ir_divisor_add(g, k);
+    order_divisors(g);
     fit_wholes(g, bases);
     fit_stages(g, bases);
 }
@@ -349,10 +392,11 @@ opjit_status opjit_ir_numbers_list(generalizer *g)
     ir_general *out = g->out;
 
     out->divided = ARENA_ARRAY(&out->arena, ir_size_form, g->count + 1u);
-    if (out->divided == NULL)
+    out->numbers = ARENA_ARRAY(&out->arena, ir_size_form, g->count + 1u);
+    if (out->divided == NULL || out->numbers == NULL)
         return opjit_rt_no_memory(g->error);
     for (uint32_t i = 0; i < g->count; i++) {
-        ir_size_form by = g->numbers[i].by;
+        ir_size_form by = out->numbers[i] = g->numbers[i].by;
         by.rest = by.rest > 1 ? by.rest : by.form.divisor;
         by.form.divisor = by.form.times = 1;
         if (by.form.factors[1] == 0) /* a factor of the quotient */

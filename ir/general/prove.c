@@ -13,7 +13,8 @@ enum {
     MOST_WORK = 400000, /* that is interpreted for each */
     EVENS = 2,           /* even sizes that are interpreted, */
     EVEN_WORK = 2000000, /* and the work of each */
-    REPLAY_WORK = 1 << 20, /* of the stages that differ from the graph's own */
+    REPLAY_WORK = 1 << 20, /* of the stages that differ from the graph's own; four times as much for some sizes, */
+    REPLAY_MORE = 1 << 23, /* as long as there is so much for all */
     WHOLE = 16,          /* positions of whole vectors */
     NARROW = 8           /* sizes of a range whose loops are asked one by one */
 };
@@ -47,22 +48,38 @@ static uint32_t sizes_to_check(const ir_dim *dim, int64_t typical, int64_t out[s
     return count;
 }
 
-/* As a witness says; where that is too much work, by the loops for just these values, of which those stages that differ
- * are interpreted.  loops: NULL: not made yet. */
-static opjit_status decide(trial *t, const int64_t *values, const ir_func *value, const ir_func *loops, bool same_loops,
-                           uint64_t most, ir_trust trust, bool *out, opjit_error *error)
+/* Runs the instance and the graph's own loops for these values beside each other. */
+static opjit_status replay(trial *t, const int64_t *values, const ir_func *loops, ir_answer *out, opjit_error *error)
 {
-    ir_answer answer;
-    bool trusted;
+    uint64_t work = REPLAY_WORK;
+
+    TRY(opjit_ir_replay(t->general, values, loops, &work, out, error));
+    if (*out != IR_ANSWER_UNKNOWN || work > 4 * REPLAY_WORK || work > t->replay_left)
+        return OPJIT_OK;
+    t->replay_left -= work;
+    return opjit_ir_replay(t->general, values, loops, &work, out, error);
+}
+
+/* By the loops for just these values, of which those stages that differ are interpreted, or else as a witness says.
+ * loops: NULL: they are the samples'. */
+static opjit_status decide(trial *t, const int64_t *values, const ir_func *value, const ir_func *loops, uint64_t most,
+                           ir_trust trust, bool *out, opjit_error *error)
+{
+    ir_answer answer = IR_ANSWER_UNKNOWN;
+    bool trusted = false;
     ir_func again, own;
 
-    TRY(opjit_ir_witness(t->general, t->samples, t->definitions, values, value, same_loops, most, trust, &answer,
-                         &trusted, error));
-    if (answer == IR_ANSWER_UNKNOWN && loops != NULL) {
-        TRY(opjit_ir_replay(t->general, values, loops, REPLAY_WORK, &answer, error));
-    } else if (answer == IR_ANSWER_UNKNOWN) {
+    TRY(opjit_ir_witness(t->general, t->samples, t->definitions, values, value, loops == NULL, loops == NULL ? most : 0,
+                         trust, &answer, &trusted, error));
+    if (answer == IR_ANSWER_UNKNOWN && loops != NULL) { /* sums have the samples' order, which bytes may not tell */
+        TRY(replay(t, values, loops, &answer, error));
+        if (answer == IR_ANSWER_UNKNOWN)
+            TRY(opjit_ir_witness(t->general, t->samples, t->definitions, values, value, false, most, trust, &answer,
+                                 &trusted, error));
+    }
+    if (answer == IR_ANSWER_UNKNOWN && loops == NULL) {
         TRY(t->x->make(t->x->user, t->x->dims, values, &again, &own, error));
-        const opjit_status status = opjit_ir_replay(t->general, values, &own, REPLAY_WORK, &answer, error);
+        const opjit_status status = replay(t, values, &own, &answer, error);
         opjit_ir_free(&again);
         opjit_ir_free(&own);
         TRY(status);
@@ -86,7 +103,7 @@ static opjit_status sums_as_loops(trial *t, const int64_t *values, const ir_coun
     status = opjit_ir_count(&loops, t->arena, &counts, error);
     *out = status == OPJIT_OK && opjit_ir_counts_sum(t->samples, t->counts, values, own, &counts);
     if (status == OPJIT_OK && !*out)
-        status = decide(t, values, &value, &loops, false, t->most_work, IR_TRUST_NONE, out, error);
+        status = decide(t, values, &value, &loops, t->most_work, IR_TRUST_NONE, out, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     return status;
@@ -244,7 +261,7 @@ static uint32_t witnesses(const finder *x, uint32_t d, int64_t out[static WITNES
     return count;
 }
 
-static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *error)
+opjit_status opjit_ir_trial_refuse_other(trial *t, const int64_t *values, opjit_error *error)
 {
     return refused(t, values,
                    opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
@@ -254,34 +271,24 @@ static opjit_status refuse_other(trial *t, const int64_t *values, opjit_error *e
                                    opjit_ir_size_text(t->x->dims, t->x->typical, t->x->dim_count).text));
 }
 
-/* Whether a function of the samples' shape has the numbers that are the same in all of them: a last block of 3 columns,
- * say, which others don't have. */
-static bool has_constants(const ir_samples *samples, const ir_func *loops)
+/* Whether the loops for these values are what the generalization is for them, number by number where they have the
+ * samples' shape, or else when both are simplified.  UNSUPPORTED: they are one more sample, of which it is learned. */
+opjit_status opjit_ir_trial_has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out,
+                                      opjit_error *error)
 {
-    const ir_func *const first = samples->functions[0];
+    const ir_func *const first = t->samples->functions[0];
+    const bool alike = opjit_ir_shape(loops) == opjit_ir_shape(first);
 
-    for (ir_ref r = 1; r < first->node_count; r++) {
-        const ir_node *const own = ir_at(first, r);
-        bool same = own->op != IR_STAGE && own->imm != ir_at(loops, r)->imm; /* a stage's is a grain */
-        for (uint32_t i = 1; i < samples->count && same; i++)
-            same = own->imm == ir_at(samples->functions[i], r)->imm;
-        if (same)
-            return false;
-    }
-    return true;
-}
-
-/* Whether the loops for these values are the samples', or are what the generalization is for them. */
-static opjit_status has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out, opjit_error *error)
-{
-    *out = opjit_ir_shape(loops) == opjit_ir_shape(t->samples->functions[0]) && has_constants(t->samples, loops);
-    return *out ? OPJIT_OK : opjit_ir_general_is(t->general, values, loops, out, error);
+    *out = alike && opjit_ir_general_has(t->general, values, first, loops);
+    if (!*out)
+        TRY(opjit_ir_general_is(t->general, values, loops, out, error));
+    t->differs = alike && t->learns && !*out;
+    return t->differs ? opjit_ir_trial_refuse_other(t, values, error) : OPJIT_OK;
 }
 
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error)
 {
     const finder *x = t->x;
-    const bool compared = with_loops && opjit_ir_are_sample_sizes(x, values);
     ir_func value, loops;
     int64_t others[OPJIT_MAX_DIMS] = { 0 };
     ir_trust trust = IR_TRUST_SIZES;
@@ -292,17 +299,17 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
         trust = IR_TRUST_ONES;
     }
 
-    TRY(x->make(x->user, x->dims, values, &value, compared ? &loops : NULL, error));
+    TRY(x->make(x->user, x->dims, values, &value, with_loops ? &loops : NULL, error));
     bool same_loops = true;
-    opjit_status status = compared ? has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
+    opjit_status status = with_loops ? opjit_ir_trial_has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
     if (status == OPJIT_OK)
-        status = decide(t, values, &value, compared ? &loops : NULL, same_loops, t->most_work, trust, &same, error);
+        status = decide(t, values, &value, same_loops ? NULL : &loops, t->most_work, trust, &same, error);
     opjit_ir_free(&value);
-    if (compared)
+    if (with_loops)
         opjit_ir_free(&loops);
     if (status != OPJIT_OK || same)
         return status;
-    return refuse_other(t, values, error);
+    return opjit_ir_trial_refuse_other(t, values, error);
 }
 
 /* All dimensions in step, and each alone beside the typical sizes of the others. */
@@ -350,20 +357,19 @@ static void change_parity(const finder *x, int64_t *values, uint32_t d)
 
 /* Interprets what the graph is for these values, unless its loops are known.  exact: with all of their numbers; and
  * what is more work than `most` to interpret, stages that differ included, may be right. */
-static opjit_status ask_loops(trial *t, const int64_t *values, bool exact, uint64_t most, opjit_error *error)
+static opjit_status ask_loops(trial *t, const int64_t *values, ir_trust trust, uint64_t most, opjit_error *error)
 {
     ir_func value, loops;
     bool right;
 
     TRY(t->x->make(t->x->user, t->x->dims, values, &value, &loops, error));
-    opjit_status status = exact ? opjit_ir_general_is(t->general, values, &loops, &right, error)
-                                : has_loops(t, values, &loops, &right, error);
+    opjit_status status = opjit_ir_trial_has_loops(t, values, &loops, &right, error);
     if (status == OPJIT_OK && !right)
-        status = decide(t, values, &value, &loops, false, most, exact ? IR_TRUST_SIZES : IR_TRUST_NONE, &right, error);
+        status = decide(t, values, &value, &loops, most, trust, &right, error);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     TRY(status);
-    return right ? OPJIT_OK : refuse_other(t, values, error);
+    return right ? OPJIT_OK : opjit_ir_trial_refuse_other(t, values, error);
 }
 
 /* Samples are odd: of twice a size they never tell that a block of four leaves nothing.  So an even size has to have
@@ -382,7 +388,7 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
     if (is_over(status))
         return status;
     if (status == OPJIT_OK) { /* else it is below the range, of sizes for which there is no graph */
-        status = has_loops(t, values, &loops, &same, error);
+        status = opjit_ir_trial_has_loops(t, values, &loops, &same, error);
         opjit_ir_free(&value);
         opjit_ir_free(&loops);
         TRY(status);
@@ -393,7 +399,7 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
         values[d] = x->dims[d].lo + (x->dims[d].lo % 2 != parity) + 2 * i;
         if (values[d] > x->dims[d].hi)
             break;
-        TRY(ask_loops(t, values, false, EVEN_WORK, error));
+        TRY(ask_loops(t, values, IR_TRUST_NONE, EVEN_WORK, error));
     }
     return OPJIT_OK;
 }
@@ -423,7 +429,7 @@ static opjit_status ask_multiples(trial *t, opjit_error *error)
             int64_t values[OPJIT_MAX_DIMS] = { 0 };
             memcpy(values, x->typical, x->dim_count * sizeof *values);
             if (x->lines->list[i].slopes[d] != 0 && find_multiple(x, d, &x->lines->list[i], values))
-                TRY(ask_loops(t, values, true, EVEN_WORK, error));
+                TRY(ask_loops(t, values, IR_TRUST_SIZES, EVEN_WORK, error));
         }
     return OPJIT_OK;
 }
@@ -449,7 +455,7 @@ static opjit_status ask_whole(trial *t, uint32_t d, opjit_error *error)
     for (uint32_t k = 0; k < x->dim_count; k++)
         values[k] = x->dims[k].lo;
     values[d] = (x->dims[d].lo / WHOLE + 1) * WHOLE;
-    return values[d] <= x->dims[d].hi ? ask_loops(t, values, true, MOST_WORK, error) : OPJIT_OK;
+    return values[d] <= x->dims[d].hi ? ask_loops(t, values, IR_TRUST_SIZES, MOST_WORK, error) : OPJIT_OK;
 }
 
 /* Samples of a narrow range lie beyond it and may be few, so that quotients by 7, rounded down, and by 8, rounded up,
@@ -463,13 +469,14 @@ static opjit_status ask_each(trial *t, uint32_t d, opjit_error *error)
     if (x->dims[d].hi - x->dims[d].lo >= NARROW)
         return OPJIT_OK;
     for (values[d] = x->dims[d].lo; values[d] <= x->dims[d].hi; values[d]++)
-        TRY(ask_loops(t, values, true, EVEN_WORK, error));
+        TRY(ask_loops(t, values, IR_TRUST_SIZES, EVEN_WORK, error));
     return OPJIT_OK;
 }
 
 opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error)
 {
     t->most_work = MOST_WORK;
+    t->replay_left = REPLAY_MORE;
     t->is_proven = false;
     TRY(prove(t, error));
     TRY(prove_multiples(t, error));

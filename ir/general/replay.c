@@ -387,34 +387,41 @@ static opjit_status run_both(side *a, side *b, bool *out, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Which tensors stages that are interpreted use.  false: these are more work than most. */
-static opjit_status list_used(side *s, uint64_t most, rt_arena *arena, bool *out, opjit_error *error)
+static uint64_t sum_of(uint64_t a, uint64_t b)
 {
-    uint64_t work = 0;
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
+/* Which tensors stages that are interpreted use, and how much work these are. */
+static opjit_status list_used(side *s, rt_arena *arena, uint64_t *out_work, opjit_error *error)
+{
+    *out_work = 0;
     s->is_used = ARENA_ARRAY(arena, bool, s->f->tensor_count);
     s->versions = ARENA_ARRAY(arena, uint64_t, s->f->tensor_count);
     if (s->is_used == NULL || s->versions == NULL)
         return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < s->count && *out; i++) {
+    for (uint32_t i = 0; i < s->count; i++) {
         const stage *own = &s->stages[i];
         if (s->match[i] != 0)
             continue;
-        *out = own->work <= most - work && ir_is_index_const(s->f, ir_operand(s->f, own->node, 1));
-        work += own->work;
+        *out_work = sum_of(*out_work, ir_is_index_const(s->f, ir_operand(s->f, own->node, 1)) ? own->work : UINT64_MAX);
         for (uint32_t n = 0; n < own->tensor_count; n++)
             s->is_used[own->tensors[n]] = true;
     }
     return OPJIT_OK;
 }
 
-static opjit_status replay(side *a, side *b, uint64_t most_work, rt_arena *arena, ir_answer *out, opjit_error *error)
+static opjit_status replay(side *a, side *b, uint64_t *work, rt_arena *arena, ir_answer *out, opjit_error *error)
 {
+    const uint64_t most = *work;
     bool known = true, same = true;
+    uint64_t other;
 
     TRY(find_matches(a, b, arena, error));
-    TRY(list_used(a, most_work, arena, &known, error));
-    TRY(list_used(b, most_work, arena, &known, error));
+    TRY(list_used(a, arena, work, error));
+    TRY(list_used(b, arena, &other, error));
+    *work = *work > other ? *work : other;
+    known = *work <= most;
     if (known)
         TRY(make_memory(a, arena, &known, error));
     if (known)
@@ -432,7 +439,7 @@ static opjit_status pack_again(ir_func *f, opjit_error *error)
     return opjit_ir_pack(f, error);
 }
 
-opjit_status opjit_ir_replay(const ir_general *g, const int64_t *values, const ir_func *loops, uint64_t most_work,
+opjit_status opjit_ir_replay(const ir_general *g, const int64_t *values, const ir_func *loops, uint64_t *work,
                              ir_answer *out, opjit_error *error)
 {
     ir_func instance, own;
@@ -452,7 +459,7 @@ opjit_status opjit_ir_replay(const ir_general *g, const int64_t *values, const i
     if (status == OPJIT_OK)
         status = spell(&instance, &arena, &b, error);
     if (status == OPJIT_OK)
-        status = replay(&a, &b, most_work, &arena, out, error);
+        status = replay(&a, &b, work, &arena, out, error);
     opjit_rt_arena_free(&arena);
     opjit_ir_free(&instance);
     opjit_ir_free(&own);

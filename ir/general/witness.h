@@ -39,9 +39,10 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
                               const int64_t *values, const ir_func *value, bool same_loops, uint64_t most_work,
                               ir_trust trust, ir_answer *out, bool *out_trusted, opjit_error *error);
 
-/* Whether the instance for these values has the bits of the graph's own loops for them.  most_work: elements and terms
- * of stages of each that the other lacks, which are interpreted. */
-opjit_status opjit_ir_replay(const ir_general *g, const int64_t *values, const ir_func *loops, uint64_t most_work,
+/* Whether the instance for these values has the bits of the graph's own loops for them.  *work: elements and terms of
+ * stages of each that the other lacks, which are interpreted: at most, and then how many there are, UINT64_MAX where
+ * that is not known. */
+opjit_status opjit_ir_replay(const ir_general *g, const int64_t *values, const ir_func *loops, uint64_t *work,
                              ir_answer *out, opjit_error *error);
 
 #endif

@@ -21,7 +21,7 @@ class Draw(drawn.Draw):
 
     def __init__(self, seed):
         super().__init__(seed)
-        self.dims, self.shapes = {}, {}
+        self.dims, self.shapes, self.picks = {}, {}, []
 
     def dim(self, kind="any", at_least=0):
         name = "abcdefgh"[len(self.dims)]
@@ -226,6 +226,20 @@ def difference(d):
     return d.add("MaxPool", [y], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
 
+def blocks(d):
+    """Not drawn: blocks of 32 columns beside a batch of 33, by which samples divide as well; 64 was wrong."""
+    d.dims, d.picks = {"a": (3, 67, 3)}, [{"a": n} for n in (32, 33, 63, 64, 65, 66)]
+    x = d.shaped("f4", 33, 5, "a")
+    return d.add("MatMul", [d.add("Transpose", [x], perm=[0, 2, 1]), x])
+
+
+def rows(d):
+    """Not drawn: rows in tiles of 8 beside 9 columns, by which samples divide as well; 9 rows were wrong."""
+    d.dims, d.picks = {"a": (1, 5, 4), "b": (1, 9, 8)}, [{"a": n, "b": 9} for n in (1, 2, 3, 4)]
+    x = d.shaped("f4", "a", "b", 9)
+    return d.add("LSTM", [d.add("Mul", [x, x]), d.weights(1, 68, 9), d.weights(1, 68, 17)], hidden_size=17)
+
+
 MODELS = (perceptron, product, convolution, convolution, transposed, integers, integer_images, recurrent, attention,
           past, reduced, moved)
 
@@ -275,7 +289,7 @@ def check(d, model):
     except opjit.Error as e:
         return None if e.status in ("UNSUPPORTED", "LIMIT") else f"{e.status}: {e}"
     picks = [{n: r[i] for n, r in d.dims.items()} for i in (0, 1)]
-    picks += [{n: d.number(r[0], r[1]) for n, r in d.dims.items()} for _ in range(2)]
+    picks += [{n: d.number(r[0], r[1]) for n, r in d.dims.items()} for _ in range(2)] + d.picks
     for sizes in picks:
         arrays = arrays_of(d, sizes)
         try:
@@ -298,7 +312,8 @@ def main():
     first, count = int(sys.argv[1]) if len(sys.argv) > 1 else 1, int(sys.argv[2]) if len(sys.argv) > 2 else 72
     passed, refused, failed = 0, 0, 0
     seeds = [*FOUND, *range(first, first + count)]
-    for seed, kind in ((0, difference), *((s, MODELS[s % len(MODELS)]) for s in seeds)):
+    drawn = [(0, kind) for kind in (difference, blocks, rows)] + [(s, MODELS[s % len(MODELS)]) for s in seeds]
+    for seed, kind in drawn:
         d = Draw(seed)
         why = check(d, model_of(d, kind(d)))
         refused += why is None

@@ -292,7 +292,7 @@ static ir_answer replay(const row *r, const maker *m, const ir_general *g, const
     maker own = { r, m->env };
 
     ck_assert(make_sample(&own, NULL, values, &value, &loops, &error) == OPJIT_OK);
-    ck_assert_msg(opjit_ir_replay(g, values, &loops, most, &answer, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_replay(g, values, &loops, &most, &answer, &error) == OPJIT_OK, "%s", error.message);
     opjit_ir_free(&value);
     opjit_ir_free(&loops);
     return answer;
