@@ -273,7 +273,7 @@ opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *optio
 opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, void *const *outputs,
                                opjit_error *error);
 
-#define FE_VARIANTS_MAX 8u
+#define FE_VARIANTS_MAX 32u /* no fewer than IR_RANGES */
 
 /* Scheduled and laid out IR of one graph: a step list for each output that may be an input's memory and saves work by
  * it, then the one for separate buffers. */

@@ -10,6 +10,7 @@
 #include "ir/general/general.h"
 
 enum { NAME_MOST = 63, ZEROS_MOST = 2 };
+_Static_assert(IR_RANGES <= FE_VARIANTS_MAX, "a range is a variant");
 
 static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
 {

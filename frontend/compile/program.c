@@ -144,7 +144,7 @@ typedef struct sharing {
 } sharing;
 
 /* Of all variants that only save something: more would take longer than what they save. */
-enum { VARIANT_STAGES = 512 };
+enum { VARIANTS_MOST = 8, VARIANT_STAGES = 512 };
 enum { SHARINGS_MAX = 64 }; /* of 8 outputs and 8 inputs, as masks have them */
 
 static uint32_t find_sharings(const ir_func *lowered, sharing found[static SHARINGS_MAX])
@@ -278,7 +278,7 @@ static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir
             bool wanted = saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
             stages += wanted && saving ? base->section_count : 0;
             wanted = wanted && stages <= VARIANT_STAGES;
-            if (wanted && program->count < FE_VARIANTS_MAX - 1)
+            if (wanted && program->count < VARIANTS_MOST - 1)
                 TRY(add_variant(program, lowered, base, env, list, count, i, error));
         }
     for (uint32_t i = 0; i < count; i++) {
@@ -457,7 +457,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
 
     memset(out, 0, sizeof *out);
     out->allocator = allocator;
-    out->capacity = graph->parts != NULL ? graph->part_count : FE_VARIANTS_MAX;
+    out->capacity = graph->parts != NULL ? graph->part_count : VARIANTS_MOST;
     out->variants = opjit_rt_allocate(allocator, out->capacity * sizeof *out->variants, _Alignof(ir_func));
     if (out->variants == NULL)
         return opjit_rt_no_memory(error);

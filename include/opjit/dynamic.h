@@ -18,7 +18,7 @@
  * A call with any sizes within the bounds gives the bits of the kernel that is compiled for just these, and costs no
  * compile.  The kernel is made of the graph's descriptions for a dozen sizes around the typical ones: their loops have
  * to be the same, and every number in them has to follow from the dimensions.  Where sizes have loops of several kinds,
- * such as sums of more than 4,096 values, the kernel has a function for each of up to eight ranges.  Where that can't
+ * such as sums of more than 4,096 values, the kernel has a function for each of up to 32 ranges.  Where that can't
  * be, the graph is refused, and its sizes are compiled one by one.
  *
  * A least size may be 0, as of the past of a decoder's first step.  For that size the graph is described without what

@@ -110,6 +110,7 @@ static opjit_status make_candidates(finder *x, opjit_error *error)
     opjit_status status = OPJIT_OK;
     bool made = false;
 
+    x->candidate_count = CANDIDATES;
     for (uint32_t i = 0; i < CANDIDATES; i++) {
         candidate *c = &x->candidates[i];
         for (uint32_t d = 0; d < x->dim_count; d++)
@@ -132,18 +133,69 @@ static opjit_status make_candidates(finder *x, opjit_error *error)
     return OPJIT_OK;
 }
 
-static void find_groups(finder *x)
+static void put_in_group(finder *x, const candidate *c)
 {
-    for (uint32_t i = 0; i < CANDIDATES; i++) {
-        uint32_t g = 0;
-        if (!x->candidates[i].made)
-            continue;
-        while (g < x->group_count && x->groups[g] != x->candidates[i].shape)
-            g++;
-        x->groups[g] = x->candidates[i].shape;
-        x->sizes[g]++;
-        x->group_count += g == x->group_count;
+    uint32_t g = 0;
+
+    if (!c->made)
+        return;
+    while (g < x->group_count && x->groups[g] != c->shape)
+        g++;
+    x->groups[g] = c->shape;
+    x->sizes[g]++;
+    x->group_count += g == x->group_count;
+}
+
+/* The group with most candidates, the first of those that have as many; UINT32_MAX: there is none. */
+static uint32_t largest_group(const finder *x)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t g = 0; g < x->group_count; g++)
+        if (best == UINT32_MAX || x->sizes[g] > x->sizes[best])
+            best = g;
+    return best;
+}
+
+/* Sizes between the least and the largest ones of the group, in an order of their own for each dimension. */
+static void values_between(const finder *x, uint32_t group, uint32_t index, int64_t *values)
+{
+    for (uint32_t d = 0; d < x->dim_count; d++) {
+        int64_t lo = INT64_MAX, hi = 0;
+        for (uint32_t i = 0; i < x->candidate_count; i++) {
+            const candidate *c = &x->candidates[i];
+            if (c->made && c->shape == x->groups[group]) {
+                lo = c->values[d] < lo ? c->values[d] : lo;
+                hi = c->values[d] > hi ? c->values[d] : hi;
+            }
+        }
+        values[d] = lo + (hi - lo) * ((index + 1) * (3 + d) % (MORE + 1)) / (MORE + 1);
+        while (x->lines->count == 0 && values[d] < hi && !opjit_ir_is_prime(values[d]))
+            values[d]++;
     }
+    for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
+        if (x->dims[d].lo < x->dims[d].hi)
+            opjit_ir_lines_choose(x, d, IR_ANY_PARITY, values);
+}
+
+/* Where no kind of loops has enough samples, as kinds change with sizes, more candidates of the one that has most:
+ * sizes between its own. */
+static opjit_status fill_group(finder *x)
+{
+    const uint32_t group = largest_group(x);
+
+    for (uint32_t i = 0; i < MORE && group != UINT32_MAX && x->sizes[group] > 1 && x->sizes[group] < LEAST_SAMPLES;
+         i++) {
+        candidate *c = &x->candidates[x->candidate_count];
+        values_between(x, group, i, c->values);
+        if (!is_new(x, x->candidate_count))
+            continue;
+        const opjit_status status = opjit_ir_candidate_make(x, c, NULL);
+        if (is_over(status))
+            return status;
+        put_in_group(x, c);
+        x->candidate_count++;
+    }
+    return OPJIT_OK;
 }
 
 /* The largest group that was not tried yet, whose size becomes 0; UINT32_MAX: none is large enough. */
@@ -164,7 +216,7 @@ static opjit_status refuse_kinds(finder *x, opjit_error *error)
 {
     const candidate *first = &x->candidates[0];
 
-    for (uint32_t i = 1; i < CANDIDATES && x->origin == 0 && first->made; i++)
+    for (uint32_t i = 1; i < x->candidate_count && x->origin == 0 && first->made; i++)
         if (x->candidates[i].made && x->candidates[i].shape != first->shape)
             x->origin = opjit_ir_blame_loops(&first->f, &x->candidates[i].f);
     return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, KINDS_TEXT,
@@ -187,7 +239,7 @@ static void blame_refused(trial *t, finder *x)
 
 static void keep_group(const finder *x, uint32_t group, ir_samples *samples, trial *t)
 {
-    for (uint32_t i = 0; i < CANDIDATES && samples->count < CHOSEN; i++) {
+    for (uint32_t i = 0; i < x->candidate_count && samples->count < CHOSEN; i++) {
         const candidate *c = &x->candidates[i];
         if (!c->made || c->shape != x->groups[group])
             continue;
@@ -379,7 +431,9 @@ static opjit_status try_groups(finder *x, ir_general *out, ir_cut *out_cut, opji
 {
     opjit_status status = OPJIT_OK;
 
-    find_groups(x);
+    for (uint32_t i = 0; i < x->candidate_count; i++)
+        put_in_group(x, &x->candidates[i]);
+    TRY(fill_group(x));
     for (uint32_t i = 0; i < GROUPS; i++) {
         const uint32_t group = next_group(x);
         if (group == UINT32_MAX)
@@ -441,7 +495,7 @@ opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, u
     *out_cut = (ir_cut){ .dim = IR_CUT_NONE };
     const opjit_status status = find(&x, out, out_cut, error);
     out_cut->origin = x.origin;
-    for (uint32_t i = 0; i < CANDIDATES; i++)
+    for (uint32_t i = 0; i < CANDIDATES + MORE; i++)
         opjit_ir_candidate_free(&x.candidates[i]);
     return status;
 }

@@ -6,7 +6,8 @@
 #include "ir/general/count.h"
 #include "ir/general/witness.h"
 
-enum { CANDIDATES = 14, CHOSEN = 12, LEARNED = IR_SAMPLES - CHOSEN, PROVEN = 128 };
+/* MORE: of a kind of loops that has too few */
+enum { CANDIDATES = 14, MORE = 10, CHOSEN = 12, LEARNED = IR_SAMPLES - CHOSEN, PROVEN = 128 };
 
 typedef struct candidate {
     ir_func f; /* a zeroed one: the graph can't have these sizes */
@@ -36,12 +37,11 @@ typedef struct finder {
     void *user;
     const ir_lines *lines;
     uint64_t most_score; /* of candidates, by lines */
-    candidate candidates[CANDIDATES];
-    candidate learned[LEARNED]; /* of the group that is tried: sizes whose loops are its, but for other numbers */
-    uint32_t learned_count;
-    uint64_t groups[CANDIDATES]; /* shapes, */
-    uint32_t sizes[CANDIDATES];  /* and how many candidates have them */
-    uint32_t group_count;
+    candidate candidates[CANDIDATES + MORE];
+    candidate learned[LEARNED];         /* of the group that is tried: sizes whose loops are its, but for other numbers */
+    uint64_t groups[CANDIDATES + MORE]; /* shapes, */
+    uint32_t sizes[CANDIDATES + MORE];  /* and how many candidates have them */
+    uint32_t candidate_count, learned_count, group_count;
     uint32_t origin; /* the graph's node that the first refusal is about, counted from 1; 0: not known */
 } finder;
 

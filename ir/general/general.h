@@ -109,7 +109,7 @@ opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, u
                                    opjit_error *error);
 
 /* One function, and the sizes that it is for. */
-#define IR_RANGES 8u
+#define IR_RANGES 32u
 typedef struct ir_range {
     ir_general general;
     int64_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS]; /* both ends included */

@@ -7,11 +7,12 @@
 #include <string.h>
 
 enum {
-    TRIES = 2 * IR_RANGES - 1, /* each is a range that is cut, or one that is done */
-    GUESSES = 3,               /* cuts in the middle, where nothing says where */
-    KINDS = 4,                 /* of samples */
-    NARROW = 64,               /* sizes of a dimension that has too few primes for samples */
-    SMALL = 16                 /* and of one of which a few small ones are tried at last */
+    TRIES = 24,  /* of ranges of more than one size: what is refused shall be so soon */
+    GUESSES = 8, /* cuts in the middle, where nothing says where */
+    SINGLES = 8, /* sizes of a range each of which may get a function */
+    KINDS = 4,   /* of samples */
+    NARROW = 64, /* sizes of a dimension that has too few primes for samples */
+    SMALL = 16   /* and of one of which a few small ones are tried at last */
 };
 
 typedef struct searcher {
@@ -59,15 +60,15 @@ static bool guess(searcher *s, const ir_range *range, ir_cut *out)
     return true;
 }
 
-/* How many sizes are in it, at most IR_RANGES + 1. */
+/* How many sizes are in it, at most SINGLES + 1. */
 static uint32_t sizes_in(const searcher *s, const ir_range *range)
 {
     int64_t count = 1;
-    for (uint32_t d = 0; d < s->dim_count && count <= IR_RANGES; d++) {
+    for (uint32_t d = 0; d < s->dim_count && count <= SINGLES; d++) {
         const int64_t own = range->hi[d] - range->lo[d] + 1;
-        count *= own < IR_RANGES + 1 ? own : IR_RANGES + 1;
+        count *= own < SINGLES + 1 ? own : SINGLES + 1;
     }
-    return (uint32_t)(count < IR_RANGES + 1 ? count : IR_RANGES + 1);
+    return (uint32_t)(count < SINGLES + 1 ? count : SINGLES + 1);
 }
 
 /* Each size by itself, if there is room for so many. */
@@ -75,7 +76,7 @@ static bool split(searcher *s, const ir_range *range)
 {
     const uint32_t count = sizes_in(s, range);
 
-    if (count < 2 || s->done_count + s->open_count + count > IR_RANGES)
+    if (count < 2 || count > SINGLES || s->done_count + s->open_count + count > IR_RANGES)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         ir_range *own = &s->open[s->open_count++];
@@ -188,12 +189,14 @@ static opjit_status find_one(searcher *s, ir_range *range, ir_cut *out_cut, opji
 static opjit_status search(searcher *s, opjit_error *error)
 {
     opjit_status refusal = OPJIT_OK;
+    uint32_t tries = 0;
 
-    for (uint32_t i = 0; i < TRIES && s->open_count > 0; i++) {
+    while (s->open_count > 0 && tries < TRIES) {
         ir_range range = s->open[--s->open_count];
         ir_cut at = { .dim = IR_CUT_NONE };
         opjit_error *const own = refusal == OPJIT_OK ? error : NULL;
         const opjit_status status = find_one(s, &range, &at, own);
+        tries += sizes_in(s, &range) > 1;
         if (status == OPJIT_OK) {
             s->done[s->done_count++] = range;
             continue;
