@@ -177,6 +177,14 @@ opjit_status opjit_onnx_dft(onnx_import *m, onnx_call *c)
     return opjit_onnx_give(m, c, 0, t, x->type, x->rank);
 }
 
+/* Signal {batch, 1, samples} -> its frames {batch, frames, length}. */
+static opjit_tensor frames_of(opjit_graph *g, opjit_tensor signal, uint32_t length, uint32_t step)
+{
+    static const uint32_t one[] = { 1 }, zero[] = { 0 }, rows[] = { 0, 2, 1 };
+    const DML_UNFOLD_OPERATOR_DESC desc = { NULL, NULL, 1, &length, &step, one, zero, zero };
+    return opjit_graph_transpose(g, opjit_graph_op(g, DML_OPERATOR_UNFOLD, &desc, &signal, 1), rows);
+}
+
 /* Signal {batch, samples, 1}, step, window, length of a frame: {batch, frames, frequencies, 2}. */
 opjit_status opjit_onnx_stft(onnx_import *m, onnx_call *c)
 {
@@ -198,19 +206,9 @@ opjit_status opjit_onnx_stft(onnx_import *m, onnx_call *c)
     const uint64_t frames = 1 + (x->dims[1] - (uint64_t)length) / (uint64_t)step;
     const bool onesided = opjit_onnx_int(m, c, "onesided", 1) != 0;
     const uint64_t to = onesided ? (uint64_t)length / 2 + 1 : (uint64_t)length;
-    if (frames > MOST_ENTRIES / (uint64_t)length)
-        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "%llu frames of %lld samples", (unsigned long long)frames,
-                                 (long long)length);
-    uint32_t *const places = opjit_onnx_memory(m, frames * (uint64_t)length * sizeof *places);
-    for (uint64_t i = 0; i < frames && places != NULL; i++)
-        for (uint64_t k = 0; k < (uint64_t)length; k++)
-            places[i * (uint64_t)length + k] = (uint32_t)(i * (uint64_t)step + k);
-    onnx_value at = { .type = ONNX_UINT32, .rank = 2, .dims = { 1, frames * (uint64_t)length }, .data = places };
-    if (places == NULL)
-        return m->error->status;
     opjit_graph *const g = m->graph;
-    opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 2, x->dims);
-    t = opjit_graph_gather(g, t, opjit_onnx_tensor(m, &at), 1, 1);
+    opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, (uint64_t[]){ x->dims[0], 1, x->dims[1] });
+    t = frames_of(g, t, (uint32_t)length, (uint32_t)step);
     t = opjit_onnx_reshape(m, t, 2, (uint64_t[]){ x->dims[0] * frames, (uint64_t)length });
     if (window != NULL)
         t = opjit_graph_multiply(g, t, opjit_onnx_vector(m, c, 2, 2, 1));

@@ -198,6 +198,22 @@ def check_towers(folder):
             sys.exit(f"{model.name}, h={h}, w={w}: other bytes than for this size alone")
 
 
+def check_signals(folder):
+    """Frames of a signal, which has multiples of their step."""
+    model = folder / "signal.onnx"
+    numbers = [numpy_helper.from_array(np.int64(v), n) for n, v in (("step", 160), ("length", 400))]
+    save(model, [("STFT", ["x", "step", "window", "length"], ["f"]), ("ReduceSumSquare", ["f", "last"], ["p"],
+                                                                       {"keepdims": 0}),
+                 ("MatMul", ["p", "m"], ["q"]), ("Log", ["q"], ["y"])],
+         [("x", [1, "n"])], [("y", [1, "frames", 20])],
+         [weights("window", 400), weights("m", 201, 20, seed=2), numpy_helper.from_array(np.int64([-1]), "last"),
+          *numbers])
+    for n in (800, 960, 16000, 31840, 32000):
+        x = np.random.default_rng(n).standard_normal((1, n)).astype("f")
+        if run(model, x, folder, "--dim", "n=800..32000:16000/160") != run(model, x, folder):
+            sys.exit(f"{model.name}, n={n}: other bytes than for this size alone")
+
+
 def call(*args):
     return subprocess.run([OPJIT, *map(str, args)], capture_output=True, text=True, check=False)
 
@@ -254,6 +270,7 @@ def main(folder):
     refused('--dim: more than 8 ranges', *given, *(a for i in range(9) for a in ("--dim", f"d{i}=1..8")))
     check_multiples(model, folder)
     check_towers(folder)
+    check_signals(folder)
     check_images(folder)
     joined = folder / "joined.onnx"
     save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],
