@@ -6,7 +6,8 @@
 #include "ir/general/count.h"
 #include "ir/general/witness.h"
 
-/* MORE: of a kind of loops that has too few */
+/* MORE: of a kind of loops that has too few; LEAST_SAMPLES: three determine a number, the others test it */
+enum { LEAST_SAMPLES = 5 };
 enum { CANDIDATES = 14, MORE = 10, CHOSEN = 12, LEARNED = IR_SAMPLES - CHOSEN, PROVEN = 128 };
 
 typedef struct candidate {
@@ -38,7 +39,7 @@ typedef struct finder {
     const ir_lines *lines;
     uint64_t most_score; /* of candidates, by lines */
     candidate candidates[CANDIDATES + MORE];
-    candidate learned[LEARNED];         /* of the group that is tried: sizes whose loops are its, but for other numbers */
+    candidate learned[LEARNED]; /* of the group that is tried: sizes whose loops are its, but for other numbers */
     uint64_t groups[CANDIDATES + MORE]; /* shapes, */
     uint32_t sizes[CANDIDATES + MORE];  /* and how many candidates have them */
     uint32_t candidate_count, learned_count, group_count;
@@ -79,10 +80,16 @@ static inline bool is_over(opjit_status status)
 /* A hash of everything but numbers. */
 uint64_t opjit_ir_shape(const ir_func *f);
 
-/* --- find.c ------------------------------------------------------------------------------------------------------- */
+/* --- candidates.c ------------------------------------------------------------------------------------------------- */
+/* Fills in the candidates.  Where none can be made, the last one's failure is the caller's. */
+opjit_status opjit_ir_candidates_make(finder *x, opjit_error *error);
+/* Finds the groups, with more candidates where none has enough. */
+opjit_status opjit_ir_candidates_group(finder *x);
 /* Makes the function for the candidate's values, its definition and its shape. */
 opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error *error);
 void opjit_ir_candidate_free(candidate *c);
+
+/* --- find.c ------------------------------------------------------------------------------------------------------- */
 /* Gives the status on with its own message, in place of a refusal's. */
 opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error);
 
