@@ -397,7 +397,8 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                     const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out,
                                     opjit_error *error);
-/* What dynamic dimensions exclude; given: as the caller gave them, or NULL (dynamic.c). */
+opjit_status opjit_fe_dims_check(const opjit_dim *dims, uint32_t dim_count, opjit_error *error); /* dynamic_check.c */
+/* What dynamic dimensions exclude; given: as the caller gave them, or NULL (dynamic_check.c). */
 opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given,
                                     opjit_error *error);
 /* The kernel of a graph with dynamic dimensions, whose half of the key is key. */

@@ -404,6 +404,7 @@ typedef struct ir_pass_env {
     bool calls_math;        /* mathematical functions stay ops: code generation calls functions for them */
     bool once;              /* what depends on constants alone is made once, and kept with the kernel (CPUs) */
     bool general;           /* sizes are samples of many (ir/general): no size of a block follows from them */
+    bool low_tiles;         /* and the last rows of products may have lower tiles, though more kinds of loops */
     ir_sizes varying;       /* those that differ from sample to sample, as they are in this one */
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */

@@ -9,7 +9,6 @@
 
 #include "ir/general/general.h"
 
-enum { NAME_MOST = 63, ZEROS_MOST = 2 };
 _Static_assert(IR_RANGES <= FE_VARIANTS_MAX, "a range is a variant");
 
 static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
@@ -256,23 +255,36 @@ static opjit_status name_node(const fe_graph *graph, uint32_t origin, opjit_stat
     return opjit_rt_at_node(error, status, node->given);
 }
 
-static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
+/* Functions for all sizes; where lower tiles for the last rows of products make loops of too many kinds, without them. */
+static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, uint32_t *origin, opjit_error *error)
 {
     int64_t typical[OPJIT_MAX_DIMS] = { 0 };
     ir_dim dims[OPJIT_MAX_DIMS];
+
+    for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
+        const opjit_dim *own = &s->dynamic->dims[d];
+        dims[d] = (ir_dim){ .name = own->name, .lo = (int64_t)own->lo, .hi = (int64_t)own->hi };
+        typical[d] = (int64_t)own->typical;
+    }
+    s->env.low_tiles = true;
+    opjit_status status =
+        opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, count, origin, error);
+    if (status != OPJIT_UNSUPPORTED)
+        return status;
+    s->env.low_tiles = false;
+    opjit_fe_made_free(s->made);
+    return opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, count, origin, error);
+}
+
+static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)
+{
     ir_range *const ranges = ARENA_ARRAY(&s->arena, ir_range, IR_RANGES);
     uint32_t count, origin;
 
     s->made = ARENA_NEW(&s->arena, fe_made);
     if (ranges == NULL || s->made == NULL)
         return opjit_rt_no_memory(error);
-    for (uint32_t d = 0; d < s->dynamic->dim_count; d++) {
-        const opjit_dim *own = &s->dynamic->dims[d];
-        dims[d] = (ir_dim){ .name = own->name, .lo = (int64_t)own->lo, .hi = (int64_t)own->hi };
-        typical[d] = (int64_t)own->typical;
-    }
-    opjit_status status =
-        opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, &count, &origin, error);
+    opjit_status status = find_ranges(s, ranges, &count, &origin, error);
     if (status != OPJIT_OK)
         return name_node(s->graph, origin, status, error);
     status = finish_all(s, ranges, count, out, error);
@@ -323,40 +335,6 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
 }
 
 /* --- the key ------------------------------------------------------------------------------------------------------ */
-
-static opjit_status check_dim(const opjit_dim *dim, uint32_t index, opjit_error *error)
-{
-    const size_t length = dim->name == NULL ? 0 : strlen(dim->name);
-
-    if (length == 0 || length > NAME_MOST)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!argument}{dims[%u].name}: {%zu} characters, must be 1 to %u", index, length,
-                               NAME_MOST);
-    if (dim->hi < 1 || dim->hi > INT32_MAX || dim->lo > dim->hi)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!argument}{dims[%u]} (%s): bounds {%llu} to %llu, must be 0 to %d in order%s", index,
-                               dim->name, (unsigned long long)dim->lo, (unsigned long long)dim->hi, INT32_MAX,
-                               dim->hi == 0 ? ", and more than 0 alone" : "");
-    const uint64_t least = dim->lo == 0 ? 1 : dim->lo;
-    if (dim->typical < least || dim->typical > dim->hi)
-        return opjit_rt_refuse(
-            error, OPJIT_INVALID_ARGUMENT, "{!argument}{dims[%u].typical} (%s): {%llu}, must be %llu to %llu", index,
-            dim->name, (unsigned long long)dim->typical, (unsigned long long)least, (unsigned long long)dim->hi);
-    return OPJIT_OK;
-}
-
-opjit_status opjit_fe_dynamic_check(const fe_options *options, const opjit_compile_options *given, opjit_error *error)
-{
-    if (given != NULL && given->late_count != 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{options}.{late_count}: {%u}, must be 0 where dimensions are dynamic",
-                               given->late_count);
-    if (rt_target_team(options->target) > 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{options}.{target}: \"{%s}\", must be a CPU where dimensions are dynamic",
-                               options->target->text);
-    return OPJIT_OK;
-}
 
 opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_graph *out, opjit_error *error)
 {
@@ -420,34 +398,9 @@ static opjit_status put_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *err
     return key->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-static opjit_status check_dims(const opjit_dim *dims, uint32_t dim_count, opjit_error *error)
-{
-    uint32_t zeros = 0;
-
-    if (dims == NULL)
-        return opjit_rt_refuse_null(error, "dims");
-    if (dim_count < 1 || dim_count > OPJIT_MAX_DIMS)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{dim_count}: {%u}, must be 1 to %u",
-                               dim_count, OPJIT_MAX_DIMS);
-    for (uint32_t d = 0; d < dim_count; d++) {
-        TRY(check_dim(&dims[d], d, error));
-        if (dims[d].lo == 0 && ++zeros > ZEROS_MOST)
-            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                   "{dims[%u]} (%s): more than %u dimensions begin with {0}, each of which doubles the "
-                                   "kernel's functions",
-                                   d, dims[d].name, ZEROS_MOST);
-        for (uint32_t i = 0; i < d; i++)
-            if (strcmp(dims[i].name, dims[d].name) == 0)
-                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                                       "{!argument}{dims[%u].name}: {\"%s\"}, is the name of dims[%u], too", d,
-                                       dims[d].name, i);
-    }
-    return OPJIT_OK;
-}
-
 opjit_status opjit_fe_dynamic_key(fe_dynamic *dynamic, rt_bytes *key, opjit_error *error)
 {
-    TRY(check_dims(dynamic->dims, dynamic->dim_count, error));
+    TRY(opjit_fe_dims_check(dynamic->dims, dynamic->dim_count, error));
     return put_key(dynamic, key, error);
 }
 

@@ -125,6 +125,7 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
 /* What is taken of what samples leave open: they are no multiples, and few of them have two values of a quotient. */
 typedef enum ir_guess {
     IR_GUESS_WHOLE,  /* a multiple of a block has nothing left; the first divisor that fits, rounded down or up */
+    IR_GUESS_STATED, /* as WHOLE, but by divisors that statements have, before powers of two and what leaves a rest */
     IR_GUESS_TAILS,  /* beside one block less, a last one that is whole is left; else the same */
     IR_GUESS_FLOORS, /* as WHOLE, but quotients are rounded down if any divisor fits so: n / 16, not (n + 31) / 32 */
     IR_GUESSES

@@ -94,7 +94,8 @@ typedef struct place_rows_of {
     int64_t around_sizes[8];
     uint32_t around_count;
     bool once;            /* what is made of constants alone is made once */
-    bool general;         /* sizes are samples: blocks of products have a size of their own */
+    bool general;         /* sizes are samples: blocks of products have a size of their own, */
+    bool low_tiles;       /* and a lower tile for the last rows */
     const ir_sizes *varying; /* sizes that differ from sample to sample; NULL: none */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;

@@ -125,6 +125,7 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
                               .private_views = p.roots > 1,
                               .once = env->once && !p.threads,
                               .general = env->general,
+                              .low_tiles = env->general && env->low_tiles,
                               .varying = &env->varying,
                               .blocks = !p.threads };
     for (uint32_t i = 0, end; i < p.count; i = end) {

@@ -15,12 +15,15 @@ enum {
 
 /* Where a kernel is for many sizes, the last rows have a lower tile if it is enough: one row would take as long as a
  * tile otherwise.  Of columns that are no constants, nor read in each step, few rows have loops of other kinds, and
- * ranges of their own. */
+ * ranges of their own.  Of rows of many images or sentences every second or fourth size has whole tiles alone. */
 static bool has_low_tiles(const contraction *c)
 {
     const contract_side *rows = &c->side[CONTRACT_ROWS];
-    return c->r->general && (c->once || c->r->is_step) && !contract_is_even(rows) && c->bytes == 0 &&
-           rows->tile > CONTRACT_LOWER;
+    const ir_varying *varying =
+        rows->dimension < 0 ? NULL : place_varying(c->r->varying, &c->out, (uint32_t)rows->dimension);
+    const bool often_whole = varying != NULL && varying->unit % CONTRACT_LOWER == 0;
+    return c->r->low_tiles && (c->once || c->r->is_step) && !contract_is_even(rows) && c->bytes == 0 &&
+           rows->tile > CONTRACT_LOWER && !often_whole;
 }
 
 void opjit_ir_contract_declare(contraction *c)

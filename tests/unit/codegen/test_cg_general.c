@@ -264,7 +264,7 @@ START_TEST(sizes)
     opjit_error error = { 0 };
 
     ck_assert(opjit_rt_target_parse(TARGET, &target, &error) == OPJIT_OK);
-    maker m = { r, { .target = &target, .general = true } };
+    maker m = { r, { .target = &target, .general = true, .low_tiles = true } };
     ir_cut cut;
     const opjit_status status =
         opjit_ir_general_find(dims, typical, r->dims, make_sample, &m, NULL, &general, &cut, &error);
@@ -320,7 +320,7 @@ START_TEST(replayed)
     for (uint32_t i = 0; i < 2; i++)
         own[i] = (row){ .name = "replayed", .text = texts[i], .dims = 1, .lo = 1, .hi = 2000, .typical = 211 };
     ck_assert(opjit_rt_target_parse(TARGET, &target, &error) == OPJIT_OK);
-    maker m = { &own[0], { .target = &target, .general = true } };
+    maker m = { &own[0], { .target = &target, .general = true, .low_tiles = true } };
     ck_assert_msg(opjit_ir_general_find(&dim, &typical, 1, make_sample, &m, NULL, &general, &cut, &error) == OPJIT_OK,
                   "%s", error.message);
     for (int64_t n = 1; n <= 2000; n += 1 + n / 3) {

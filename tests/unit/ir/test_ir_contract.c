@@ -231,7 +231,7 @@ static bool check_product(const product *p, const rt_target *target, test_random
     void *memory[SLOTS + 1] = { NULL };
     opjit_error error = { 0 };
     const ir_pass_env env = {
-        .target = target, .tiles = &p->tiles, .verify = true, .once = true, .general = p->general
+        .target = target, .tiles = &p->tiles, .verify = true, .once = true, .general = p->general, .low_tiles = p->general
     };
     write_text(p, &text);
     ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
@@ -289,7 +289,7 @@ START_TEST(columns_that_are_kept)
     ir_func f;
     opjit_error error = { 0 };
     ck_assert(opjit_rt_target_parse("cpu:x86-64-v4", &target, &error) == OPJIT_OK);
-    const ir_pass_env env = { .target = &target, .verify = true, .once = true, .general = true };
+    const ir_pass_env env = { .target = &target, .verify = true, .once = true, .general = true, .low_tiles = true };
     ck_assert_msg(opjit_ir_parse(source, strlen(source), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
                   error.message);
     ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_CLEANED, &error) == OPJIT_OK, "%s", error.message);
