@@ -9,6 +9,7 @@
 
 #include "ir/general/general.h"
 
+enum { LOW_TILE_RANGES = 8 }; /* more than these would take too long to compile for what lower tiles save */
 _Static_assert(IR_RANGES <= FE_VARIANTS_MAX, "a range is a variant");
 
 static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe_subject *out, opjit_error *error)
@@ -255,7 +256,7 @@ static opjit_status name_node(const fe_graph *graph, uint32_t origin, opjit_stat
     return opjit_rt_at_node(error, status, node->given);
 }
 
-/* Functions for all sizes; where lower tiles for the last rows of products make loops of too many kinds, without them. */
+/* Functions for all sizes; lower tiles for the last rows of products unless these make loops of too many kinds. */
 static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, uint32_t *origin, opjit_error *error)
 {
     int64_t typical[OPJIT_MAX_DIMS] = { 0 };
@@ -267,13 +268,14 @@ static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, u
         typical[d] = (int64_t)own->typical;
     }
     s->env.low_tiles = true;
-    opjit_status status =
-        opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, count, origin, error);
+    const opjit_status status = opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s,
+                                                     LOW_TILE_RANGES, ranges, count, origin, error);
     if (status != OPJIT_UNSUPPORTED)
         return status;
     s->env.low_tiles = false;
     opjit_fe_made_free(s->made);
-    return opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, ranges, count, origin, error);
+    return opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, IR_RANGES, ranges, count, origin,
+                                error);
 }
 
 static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)

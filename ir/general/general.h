@@ -114,13 +114,13 @@ typedef struct ir_range {
     ir_general general;
     int64_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS]; /* both ends included */
 } ir_range;
-/* Functions for all sizes: one, or, where that can't be, one for each of at most IR_RANGES ranges, no two of which have
- * a size in common, into out; the last one is that of the typical sizes.
+/* Functions for all sizes: one, or, where that can't be, one for each of at most `most` ranges, no two of which have a
+ * size in common, into out; the last one is that of the typical sizes.
  * Expected failures: UNSUPPORTED: as of one function, or too many ranges, and *out_origin is the graph's node that this
  * is about, counted from 1, or 0; what the last sample failed with. */
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
-                                  opjit_error *error);
+                                  void *user, uint32_t most, ir_range out[static IR_RANGES], uint32_t *out_count,
+                                  uint32_t *out_origin, opjit_error *error);
 
 /* What is taken of what samples leave open: they are no multiples, and few of them have two values of a quotient. */
 typedef enum ir_guess {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    TRIES = 24,  /* of ranges of more than one size: what is refused shall be so soon */
+    TRIES = 8,   /* of ranges of more than one size, and half as many as there may be ranges: refusals are made soon */
     GUESSES = 8, /* cuts in the middle, where nothing says where */
     SINGLES = 8, /* sizes of a range each of which may get a function */
     KINDS = 4,   /* of samples */
@@ -24,7 +24,7 @@ typedef struct searcher {
     const ir_lines *lines;
     ir_range *done;
     ir_range open[IR_RANGES]; /* without functions, as a stack */
-    uint32_t done_count, open_count, guesses, origin;
+    uint32_t most, done_count, open_count, guesses, origin; /* most: ranges */
 } searcher;
 
 static bool has(const searcher *s, const ir_range *range, const int64_t *values)
@@ -76,7 +76,7 @@ static bool split(searcher *s, const ir_range *range)
 {
     const uint32_t count = sizes_in(s, range);
 
-    if (count < 2 || count > SINGLES || s->done_count + s->open_count + count > IR_RANGES)
+    if (count < 2 || count > SINGLES || s->done_count + s->open_count + count > s->most)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         ir_range *own = &s->open[s->open_count++];
@@ -97,7 +97,7 @@ static bool cut(searcher *s, const ir_range *range, const ir_cut *at)
     ir_range parts[2] = { *range, *range };
 
     if (at->last < range->lo[at->dim] || at->last >= range->hi[at->dim] ||
-        s->done_count + s->open_count + 2 > IR_RANGES)
+        s->done_count + s->open_count + 2 > s->most)
         return false;
     parts[0].hi[at->dim] = at->last;
     parts[1].lo[at->dim] = at->last + 1;
@@ -191,7 +191,7 @@ static opjit_status search(searcher *s, opjit_error *error)
     opjit_status refusal = OPJIT_OK;
     uint32_t tries = 0;
 
-    while (s->open_count > 0 && tries < TRIES) {
+    while (s->open_count > 0 && tries < TRIES + s->most / 2) {
         ir_range range = s->open[--s->open_count];
         ir_cut at = { .dim = IR_CUT_NONE };
         opjit_error *const own = refusal == OPJIT_OK ? error : NULL;
@@ -245,8 +245,8 @@ static void put_typical_last(searcher *s)
 }
 
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, ir_range out[static IR_RANGES], uint32_t *out_count, uint32_t *out_origin,
-                                  opjit_error *error)
+                                  void *user, uint32_t most, ir_range out[static IR_RANGES], uint32_t *out_count,
+                                  uint32_t *out_origin, opjit_error *error)
 {
     const finder all = { .dims = dims, .typical = typical, .dim_count = dim_count, .make = make, .user = user };
     ir_lines lines;
@@ -256,6 +256,7 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
                    .make = make,
                    .user = user,
                    .lines = &lines,
+                   .most = most,
                    .done = out };
 
     open_all(&s);

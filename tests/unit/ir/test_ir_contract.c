@@ -230,9 +230,12 @@ static bool check_product(const product *p, const rt_target *target, test_random
     rt_bytes text;
     void *memory[SLOTS + 1] = { NULL };
     opjit_error error = { 0 };
-    const ir_pass_env env = {
-        .target = target, .tiles = &p->tiles, .verify = true, .once = true, .general = p->general, .low_tiles = p->general
-    };
+    const ir_pass_env env = { .target = target,
+                              .tiles = &p->tiles,
+                              .verify = true,
+                              .once = true,
+                              .general = p->general,
+                              .low_tiles = p->general };
     write_text(p, &text);
     ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
                                  &f, &error) == OPJIT_OK,
