@@ -506,7 +506,7 @@ START_TEST(too_many_ranges)
 
     opjit_graph_destroy(d.graph);
     ck_assert(status == OPJIT_UNSUPPORTED || status == OPJIT_UNAVAILABLE);
-    ck_assert(d.calls < 1000);
+    ck_assert_msg(d.calls < 4000, "%u descriptions", (unsigned)d.calls);
 }
 END_TEST
 
