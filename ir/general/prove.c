@@ -302,6 +302,9 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
     TRY(x->make(x->user, x->dims, values, &value, with_loops ? &loops : NULL, error));
     bool same_loops = true;
     opjit_status status = with_loops ? opjit_ir_trial_has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
+    if (status == OPJIT_OK && !same_loops && trust == IR_TRUST_SIZES && !opjit_ir_are_sample_sizes(x, values) &&
+        opjit_ir_shape(&loops) != opjit_ir_shape(t->samples->functions[0]))
+        trust = IR_TRUST_DEFINED; /* a multiple of a block has loops of another kind, which may do the same */
     if (status == OPJIT_OK)
         status = decide(t, values, &value, same_loops ? NULL : &loops, t->most_work, trust, &same, error);
     opjit_ir_free(&value);

@@ -332,8 +332,9 @@ opjit_status opjit_ir_witness(const ir_general *g, const ir_samples *samples, co
 
     *out = IR_ANSWER_OTHER;
     /* a coordinate of one value is known: the definition is shorter, and otherwise the same */
-    *out_trusted = trust == IR_TRUST_ONES || (trust == IR_TRUST_SIZES && !exceeds_samples(samples, values) &&
-                                              (defined || has_one(samples, values)));
+    *out_trusted = trust == IR_TRUST_ONES || (trust == IR_TRUST_DEFINED && defined) ||
+                   (trust != IR_TRUST_NONE && !exceeds_samples(samples, values) &&
+                    (defined || has_one(samples, values)));
     if (defined && same_loops) {
         *out = IR_ANSWER_SAME;
     } else if (status == OPJIT_OK && same_order(definitions[0], &own)) {

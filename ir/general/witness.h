@@ -24,9 +24,10 @@ typedef enum ir_answer {
 
 /* What may be right that is too much work to interpret, and whose stages that differ are. */
 typedef enum ir_trust {
-    IR_TRUST_NONE,  /* nothing */
-    IR_TRUST_SIZES, /* sizes that are within the samples', of the samples' definition, or 1 */
-    IR_TRUST_ONES   /* and sizes above where some dimension is 1, of which the same with larger ones are known */
+    IR_TRUST_NONE,    /* nothing */
+    IR_TRUST_SIZES,   /* sizes that are within the samples', of the samples' definition, or 1 */
+    IR_TRUST_DEFINED, /* and sizes above, of the samples' definition */
+    IR_TRUST_ONES     /* and sizes above where some dimension is 1, of which the same with larger ones are known */
 } ir_trust;
 
 /* Whether some dimensions are 1 and others larger than in all samples; *out: with the first sample's in place of 1. */
