@@ -23,18 +23,6 @@ uint64_t opjit_ir_shape(const ir_func *f)
     return hash;
 }
 
-/* The number for these values.  false: more than 64 bits. */
-static bool number_of(const ir_general *g, const ir_size_form *form, const int64_t *values, int64_t *out)
-{
-    int64_t value;
-
-    if (form->form.divisor == 0 || !opjit_ir_form_value(&form->form, g->dim_count, values, &value))
-        return false;
-    if (form->rest != 0)
-        value = (value % form->rest + form->rest) % form->rest;
-    return checked_addi(value, form->plus, out);
-}
-
 /* The constant of the type that the integer makes by the rule. */
 static uint64_t constant_of(ir_type type, ir_element_rule rule, int64_t value)
 {
@@ -64,7 +52,8 @@ static bool has_node(const ir_general *g, const int64_t *values, const ir_node *
     if (own->op == IR_STAGE)
         return true;
     if (known->number != 0) {
-        if (!number_of(g, &g->numbers[known->number - 1], values, &value))
+        const ir_size_form *form = &g->numbers[known->number - 1];
+        if (form->form.divisor == 0 || !opjit_ir_number_value(form, g->dim_count, values, &value))
             return false;
         expected = constant_of((ir_type)own->type, (ir_element_rule)known->rule, value);
     }

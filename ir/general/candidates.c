@@ -65,6 +65,14 @@ void opjit_ir_candidate_free(candidate *c)
     c->made = false;
 }
 
+/* Where sizes follow from others by sums, makes the values such as samples have. */
+static void choose_by_lines(const finder *x, int64_t *values)
+{
+    for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
+        if (x->dims[d].lo < x->dims[d].hi)
+            opjit_ir_lines_choose(x, d, IR_ANY_PARITY, values);
+}
+
 /* In a narrow range some would be the same. */
 static bool is_new(const finder *x, uint32_t index)
 {
@@ -101,9 +109,7 @@ opjit_status opjit_ir_candidates_make(finder *x, opjit_error *error)
         candidate *c = &x->candidates[i];
         for (uint32_t d = 0; d < x->dim_count; d++)
             c->values[d] = size_of(&x->dims[d], x->typical[d], i, d);
-        for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
-            if (x->dims[d].lo < x->dims[d].hi)
-                opjit_ir_lines_choose(x, d, IR_ANY_PARITY, c->values);
+        choose_by_lines(x, c->values);
         const uint64_t score = opjit_ir_lines_score(x->lines, x->dim_count, c->values);
         x->most_score = score > x->most_score ? score : x->most_score;
         if (!is_new(x, i) && !make_new(x, i))
@@ -132,8 +138,7 @@ static void put_in_group(finder *x, const candidate *c)
     x->group_count += g == x->group_count;
 }
 
-/* The group with most candidates, the first of those that have as many; UINT32_MAX: there is none. */
-static uint32_t largest_group(const finder *x)
+uint32_t opjit_ir_largest_group(const finder *x)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t g = 0; g < x->group_count; g++)
@@ -158,16 +163,14 @@ static void values_between(const finder *x, uint32_t group, uint32_t index, int6
         while (x->lines->count == 0 && values[d] < hi && !opjit_ir_is_prime(values[d]))
             values[d]++;
     }
-    for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
-        if (x->dims[d].lo < x->dims[d].hi)
-            opjit_ir_lines_choose(x, d, IR_ANY_PARITY, values);
+    choose_by_lines(x, values);
 }
 
 /* Where no kind of loops has enough samples, as kinds change with sizes, more candidates of the one that has most:
  * sizes between its own. */
 static opjit_status fill_group(finder *x)
 {
-    const uint32_t group = largest_group(x);
+    const uint32_t group = opjit_ir_largest_group(x);
 
     for (uint32_t i = 0; i < MORE && group != UINT32_MAX && x->sizes[group] > 1 && x->sizes[group] < LEAST_SAMPLES;
          i++) {

@@ -19,13 +19,11 @@ enum { GROUPS = 4 }; /* that are tried */
 /* The largest group that was not tried yet, whose size becomes 0; UINT32_MAX: none is large enough. */
 static uint32_t next_group(finder *x)
 {
-    uint32_t best = UINT32_MAX;
+    const uint32_t best = opjit_ir_largest_group(x);
 
-    for (uint32_t g = 0; g < x->group_count; g++)
-        if (x->sizes[g] >= LEAST_SAMPLES && (best == UINT32_MAX || x->sizes[g] > x->sizes[best]))
-            best = g;
-    if (best != UINT32_MAX)
-        x->sizes[best] = 0;
+    if (best == UINT32_MAX || x->sizes[best] < LEAST_SAMPLES)
+        return UINT32_MAX;
+    x->sizes[best] = 0;
     return best;
 }
 
@@ -229,6 +227,7 @@ static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut
         return refuse_kinds(x, error);
     opjit_rt_arena_init(&arena, samples.functions[0]->allocator);
     t.arena = &arena;
+    t.shape = opjit_ir_shape(samples.functions[0]);
     for (uint32_t i = 0; i < samples.count && status == OPJIT_OK; i++)
         status = opjit_ir_count(samples.functions[i], &arena, &t.counts[i], error);
     if (status == OPJIT_OK)

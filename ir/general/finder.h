@@ -61,6 +61,8 @@ typedef struct trial {
     uint32_t proven_count;
     bool learns;        /* loops of the samples' shape that have other numbers are refused, */
     bool differs;       /* as those for the sizes that are refused are */
+    uint64_t shape;     /* the samples' */
+    bool alike;         /* the loops that were asked about last have it */
     bool floors;        /* IR_GUESS_FLOORS says something else than IR_GUESS_WHOLE */
     bool is_proven;     /* all instances that were looked at: what refused it was a witness */
 } trial;
@@ -85,6 +87,8 @@ uint64_t opjit_ir_shape(const ir_func *f);
 opjit_status opjit_ir_candidates_make(finder *x, opjit_error *error);
 /* Finds the groups, with more candidates where none has enough. */
 opjit_status opjit_ir_candidates_group(finder *x);
+/* The group with most candidates, the first of those that have as many; UINT32_MAX: there is none. */
+uint32_t opjit_ir_largest_group(const finder *x);
 /* Makes the function for the candidate's values, its definition and its shape. */
 opjit_status opjit_ir_candidate_make(const finder *x, candidate *c, opjit_error *error);
 void opjit_ir_candidate_free(candidate *c);

@@ -171,6 +171,15 @@ bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64
            (product_of(form->powers[1], dims, values, &product) && checked_muli(*out, product, out));
 }
 
+bool opjit_ir_number_value(const ir_size_form *number, uint32_t dims, const int64_t *values, int64_t *out)
+{
+    if (!opjit_ir_form_value(&number->form, dims, values, out))
+        return false;
+    if (number->rest != 0)
+        *out = (*out % number->rest + number->rest) % number->rest;
+    return checked_addi(*out, number->plus, out);
+}
+
 bool opjit_ir_form_fit(const ir_samples *samples, const int64_t *series, opjit_size_form *out)
 {
     monomial list[MONOMIALS];

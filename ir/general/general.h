@@ -31,6 +31,8 @@ typedef struct ir_dim {
 
 /* What the number is for these sizes.  false: more than 64 bits. */
 bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out);
+/* Likewise, of what a quotient leaves, or plus something. */
+bool opjit_ir_number_value(const ir_size_form *number, uint32_t dims, const int64_t *values, int64_t *out);
 
 /* Functions of one graph at phase CLEANED, packed, each for its values of the dimensions.  The first is the one whose
  * sizes decide what depends on sizes in later passes. */
@@ -125,7 +127,6 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
 /* What is taken of what samples leave open: they are no multiples, and few of them have two values of a quotient. */
 typedef enum ir_guess {
     IR_GUESS_WHOLE,  /* a multiple of a block has nothing left; the first divisor that fits, rounded down or up */
-    IR_GUESS_STATED, /* as WHOLE, but by divisors that statements have, before powers of two and what leaves a rest */
     IR_GUESS_TAILS,  /* beside one block less, a last one that is whole is left; else the same */
     IR_GUESS_FLOORS, /* as WHOLE, but quotients are rounded down if any divisor fits so: n / 16, not (n + 31) / 32 */
     IR_GUESSES

@@ -23,14 +23,15 @@ static opjit_status refuse_bytes(opjit_error *error)
 /* The number for just these values, or no less than for any up to them.  false: below 0, or more than 64 bits. */
 static bool value_of(const ir_general *g, const ir_size_form *form, const int64_t *values, bool largest, uint64_t *out)
 {
-    int64_t value;
+    int64_t value, whole;
 
-    if (!opjit_ir_form_value(&form->form, g->dim_count, values, &value))
+    if (!opjit_ir_number_value(form, g->dim_count, values, &value))
         return false;
-    if (form->rest != 0)
-        value = largest && value >= form->rest ? form->rest - 1 : value % form->rest;
+    if (largest && form->rest != 0 && opjit_ir_form_value(&form->form, g->dim_count, values, &whole) &&
+        whole >= form->rest && !checked_addi(form->rest - 1, form->plus, &value))
+        return false;
     *out = (uint64_t)value;
-    return checked_addi(value, form->plus, (int64_t *)out) && (int64_t)*out >= 0;
+    return value >= 0;
 }
 
 /* The layout, for just these values, or as for the largest up to them.  Of a size of 0, which loops that do not run

@@ -274,8 +274,7 @@ static void fit_wholes(generalizer *g, uint32_t *bases)
 {
     const uint32_t count = list_bases(g, 0, 0, g->count, bases);
 
-    if (g->guess != IR_GUESS_STATED)
-        fit_rests(g, bases, count);
+    fit_rests(g, bases, count);
     for (uint32_t plus = 0; plus < 2; plus++)
         for (uint32_t i = 0; i < g->count && g->guess != IR_GUESS_FLOORS; i++)
             if (g->numbers[i].stage == 0 && g->numbers[i].by.form.divisor == 0)
@@ -316,7 +315,7 @@ static void order_divisors(generalizer *g)
 
     for (int64_t k = 2; k <= IR_REDUCE_BLOCK; k *= 2)
         opjit_ir_divisor_add(g, k);
-    for (uint32_t i = 0; i < g->divisor_count && g->guess != IR_GUESS_STATED; i++) {
+    for (uint32_t i = 0; i < g->divisor_count; i++) {
         const int64_t k = g->divisors[i];
         if ((k & (k - 1)) != 0)
             continue;

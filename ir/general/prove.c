@@ -276,13 +276,11 @@ opjit_status opjit_ir_trial_refuse_other(trial *t, const int64_t *values, opjit_
 opjit_status opjit_ir_trial_has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out,
                                       opjit_error *error)
 {
-    const ir_func *const first = t->samples->functions[0];
-    const bool alike = opjit_ir_shape(loops) == opjit_ir_shape(first);
-
-    *out = alike && opjit_ir_general_has(t->general, values, first, loops);
+    t->alike = opjit_ir_shape(loops) == t->shape;
+    *out = t->alike && opjit_ir_general_has(t->general, values, t->samples->functions[0], loops);
     if (!*out)
         TRY(opjit_ir_general_is(t->general, values, loops, out, error));
-    t->differs = alike && t->learns && !*out;
+    t->differs = t->alike && t->learns && !*out;
     return t->differs ? opjit_ir_trial_refuse_other(t, values, error) : OPJIT_OK;
 }
 
@@ -302,8 +300,7 @@ opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops
     TRY(x->make(x->user, x->dims, values, &value, with_loops ? &loops : NULL, error));
     bool same_loops = true;
     opjit_status status = with_loops ? opjit_ir_trial_has_loops(t, values, &loops, &same_loops, error) : OPJIT_OK;
-    if (status == OPJIT_OK && !same_loops && trust == IR_TRUST_SIZES && !opjit_ir_are_sample_sizes(x, values) &&
-        opjit_ir_shape(&loops) != opjit_ir_shape(t->samples->functions[0]))
+    if (!same_loops && !t->alike && trust == IR_TRUST_SIZES && !opjit_ir_are_sample_sizes(x, values))
         trust = IR_TRUST_DEFINED; /* a multiple of a block has loops of another kind, which may do the same */
     if (status == OPJIT_OK)
         status = decide(t, values, &value, same_loops ? NULL : &loops, t->most_work, trust, &same, error);
