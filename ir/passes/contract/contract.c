@@ -78,11 +78,6 @@ static bool find_sides(contraction *c, int64_t lanes)
     return true;
 }
 
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
 /* As many columns as chains, or blocks of k for the rest. */
 static void choose_dots(contraction *c, const ir_tiles *given)
 {
@@ -93,8 +88,8 @@ static void choose_dots(contraction *c, const ir_tiles *given)
     columns->tile = given != NULL ? given->columns : CHAINS;
     columns->tile = columns->tile > columns->size ? columns->size : columns->tile;
     columns->block = columns->tile;
-    columns->blocks = up(columns->size, columns->tile);
-    const int64_t together = given != NULL ? given->together : up(CHAINS, rows->tile * columns->tile);
+    columns->blocks = contract_parts(columns->size, columns->tile);
+    const int64_t together = given != NULL ? given->together : contract_parts(CHAINS, rows->tile * columns->tile);
     c->together = together > whole && whole > 0 ? whole : together;
 }
 
@@ -107,7 +102,7 @@ static int64_t rows_of_tile(const contraction *c, const rt_target *target)
     if (rows <= most || c->r->general)
         return rows <= most ? rows : most;
     for (int64_t r = most; r >= LEAST_ROWS; r--)
-        if (up(rows, r) * r * WASTE < up(rows, best) * best * (WASTE - 1))
+        if (contract_parts(rows, r) * r * WASTE < contract_parts(rows, best) * best * (WASTE - 1))
             best = r;
     return best;
 }
@@ -119,14 +114,15 @@ static int64_t columns_of_tile(const contraction *c, int64_t lanes, const rt_tar
     if (columns <= lanes)
         return lanes;
     const bool three = !rt_target_has_16_vectors(target) && !c->r->general;
-    const int64_t of_three = up(columns, most) * most, of_two = up(columns, usual) * usual;
+    const int64_t of_three = contract_parts(columns, most) * most, of_two = contract_parts(columns, usual) * usual;
     return three && of_three * SAVED_COLUMNS < of_two * (SAVED_COLUMNS - 1) ? most : usual;
 }
 
 /* Sums of all tiles of these sizes, those that are for nothing, too. */
 static int64_t sums_of(const contraction *c, int64_t rows, int64_t columns)
 {
-    return up(c->side[CONTRACT_ROWS].size, rows) * rows * up(c->side[CONTRACT_COLUMNS].size, columns) * columns;
+    return contract_parts(c->side[CONTRACT_ROWS].size, rows) * rows *
+           contract_parts(c->side[CONTRACT_COLUMNS].size, columns) * columns;
 }
 
 /* Whether tiles of so many rows and columns have few more sums; of any number of rows where the kernel is for many. */
@@ -134,7 +130,8 @@ static bool has_few_sums(const contraction *c, int64_t rows, int64_t columns)
 {
     const int64_t all = c->side[CONTRACT_COLUMNS].size, tile = c->side[CONTRACT_COLUMNS].tile;
     if (c->r->general)
-        return c->once && up(all, columns) * columns * MORE_SUMS <= up(all, tile) * tile * (MORE_SUMS + 1);
+        return c->once &&
+               contract_parts(all, columns) * columns * MORE_SUMS <= contract_parts(all, tile) * tile * (MORE_SUMS + 1);
     const int64_t sums = sums_of(c, c->side[CONTRACT_ROWS].tile, tile);
     return c->side[CONTRACT_ROWS].size >= rows && sums_of(c, rows, columns) <= sums + sums / MORE_SUMS;
 }
@@ -168,13 +165,13 @@ static int64_t equal_tiles(int64_t tiles, int64_t fit)
 /* Blocks of about the same size, at most `most`, of whole tiles; of one size where the kernel is for many. */
 static void set_blocks(const contraction *c, contract_side *s, int64_t most)
 {
-    const int64_t tiles = up(s->size, s->tile);
+    const int64_t tiles = contract_parts(s->size, s->tile);
     int64_t fit = most / s->tile > 0 ? most / s->tile : 1;
     if (c->wide && !c->r->general)
-        fit = s->size % s->tile == 0 ? equal_tiles(tiles, fit) : up(most, s->tile);
-    s->blocks = up(tiles, fit);
-    s->block = (c->r->general && most < ALL ? fit : up(tiles, s->blocks)) * s->tile;
-    s->blocks = up(s->size, s->block);
+        fit = s->size % s->tile == 0 ? equal_tiles(tiles, fit) : contract_parts(most, s->tile);
+    s->blocks = contract_parts(tiles, fit);
+    s->block = (c->r->general && most < ALL ? fit : contract_parts(tiles, s->blocks)) * s->tile;
+    s->blocks = contract_parts(s->size, s->block);
 }
 
 /* Rows that are few: where the kernel is for many sizes, one block of any number of them. */
@@ -232,7 +229,7 @@ static void choose_blocks(contraction *c, const rt_target *target)
         if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
             break;
         if (shared && rows->block > LEAST_ROWS_SHARED)
-            most_rows = up(up(rows->size, rows->blocks + 1), rows->tile) * rows->tile;
+            most_rows = contract_parts(contract_parts(rows->size, rows->blocks + 1), rows->tile) * rows->tile;
         else if (most_columns > LEAST_COLUMNS)
             most_columns /= 2;
         else
@@ -273,7 +270,7 @@ static void choose_across(contraction *c, const ir_tiles *given, const rt_target
 static void choose_lines(contraction *c)
 {
     contract_side *columns = &c->side[CONTRACT_COLUMNS];
-    const int64_t half = up(columns->size, 2);
+    const int64_t half = contract_parts(columns->size, 2);
     c->def.block = LINE_WORDS;
     set_blocks(c, columns, half < MOST_LINE ? half : MOST_LINE);
 }

@@ -270,6 +270,12 @@ static inline ir_ref contract_coordinate(const contraction *c, uint32_t side)
     return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
+/* How many parts of `of` are in size, the last one whole or not. */
+static inline int64_t contract_parts(int64_t size, int64_t of)
+{
+    return (size + of - 1) / of;
+}
+
 /* Whether all blocks are equal, and all of their tiles whole. */
 static inline bool contract_is_even(const contract_side *s)
 {

@@ -28,11 +28,6 @@ enum {
     SEPARATE = 5         /* of so many parts of the vectors of separate ones */
 };
 
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
 /* Whether the copy can have all lines in order: then taps of the outer axis are at one distance, and there is one loop
  * over lines for all of them. */
 static bool is_whole(const window *w)
@@ -66,7 +61,7 @@ static int64_t best_part(int64_t size, int64_t most)
 {
     int64_t best = size < most ? size : most;
     for (int64_t part = most; part > most / 2; part--)
-        if (up(size, part) * part < up(size, best) * best)
+        if (contract_parts(size, part) * part < contract_parts(size, best) * best)
             best = part;
     return best;
 }
@@ -98,9 +93,9 @@ static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
 {
     const int64_t size = w->axis[0].size;
     if (window_varies(w) && given == NULL) {
-        w->block = up(w->axis[1].dimension < 0 ? VARYING_POSITIONS : VARYING_LINES, tile) * tile;
+        w->block = contract_parts(w->axis[1].dimension < 0 ? VARYING_POSITIONS : VARYING_LINES, tile) * tile;
         w->block = w->axis[0].varies ? window_varying_lines(&w->axis[0], w->block) : w->block < size ? w->block : size;
-        w->blocks = up(size, w->block);
+        w->blocks = contract_parts(size, w->block);
         return;
     }
     const int64_t line = w->channels * w->slots * w->line * opjit_ir_type_size((ir_type)w->c.def.type);
@@ -112,12 +107,12 @@ static void choose_lines(window *w, const ir_tiles *given, int64_t tile)
             most = even;
             break;
         }
-    w->blocks = up(size, most);
+    w->blocks = contract_parts(size, most);
     const int64_t others = window_images(w) * w->groups;
     if (given == NULL && others * w->blocks < ENOUGH_BLOCKS)
-        w->blocks = up(ENOUGH_BLOCKS, others);
-    w->block = up(up(size, w->blocks), tile) * tile;
-    w->blocks = up(size, w->block);
+        w->blocks = contract_parts(ENOUGH_BLOCKS, others);
+    w->block = contract_parts(contract_parts(size, w->blocks), tile) * tile;
+    w->blocks = contract_parts(size, w->block);
     w->block = w->blocks == 1 ? size : w->block;
 }
 
@@ -136,7 +131,7 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
     window_axis *y = &w->axis[0], *x = &w->axis[1];
-    const int64_t vectors = up(x->size, lanes);
+    const int64_t vectors = contract_parts(x->size, lanes);
     set_outer(w);
     w->slots = w->free * (w->in_turn ? 1 : y->classes) * x->classes;
     const int64_t lines_apart = y->whole ? y->stride : w->in_turn ? y->classes : 1;
@@ -147,7 +142,7 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     if (w->joined)
         w->pitch = pitch;
     else if (w->by_lines && !x->varies) /* where it varies no number follows from its size by rounding */
-        w->pitch = up(w->pitch, lanes) * lanes;
+        w->pitch = contract_parts(w->pitch, lanes) * lanes;
     w->line = w->pitch * lines_apart;
     rows->size = rows->block = rows->blocks = 1;
     rows->tile = 1;
@@ -158,12 +153,12 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
         columns->tile = side * lanes;
     }
     choose_lines(w, given, x->dimension < 0 && given == NULL ? lanes : rows->tile); /* images of a pool are lanes */
-    const int64_t lines = up(w->block, rows->tile) * rows->tile;
+    const int64_t lines = contract_parts(w->block, rows->tile) * rows->tile;
     int64_t end = 0; /* of the positions that tiles have */
     if (w->joined) {
-        const int64_t all = up((w->block - 1) * w->line + x->size, lanes);
+        const int64_t all = contract_parts((w->block - 1) * w->line + x->size, lanes);
         columns->tile = best_part(all, MOST_VECTORS) * lanes;
-        end = w->length = up(all * lanes, columns->tile) * columns->tile;
+        end = w->length = contract_parts(all * lanes, columns->tile) * columns->tile;
     } else {
         w->length = vectors * lanes;
         end = (lines - 1) * w->line + w->length;
@@ -172,13 +167,13 @@ void opjit_ir_window_alone_sizes(window *w, const ir_tiles *given, int64_t lanes
     }
     w->totals = w->joined ? w->length : lines * w->length;
     const int64_t below = w->in_turn ? y->taps - 1 : y->reach;
-    w->plane = up(end + below * w->pitch + x->reach, w->line) * w->line;
+    w->plane = contract_parts(end + below * w->pitch + x->reach, w->line) * w->line;
     if (w->by_lines)
         opjit_ir_window_align(w, lanes, end + below * w->pitch + x->reach);
     w->lines = w->plane / (w->in_turn ? w->line : w->pitch);
     if (x->varies) {
         const int64_t step = w->line / w->pitch;
-        w->lines = w->in_turn ? lines - 1 + up(below + 1, step) : (lines - 1) * step + below + 1;
+        w->lines = w->in_turn ? lines - 1 + contract_parts(below + 1, step) : (lines - 1) * step + below + 1;
         w->plane = w->lines * (w->in_turn ? w->line : w->pitch) + columns->tile + x->reach + w->shift;
     }
 }

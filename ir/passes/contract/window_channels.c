@@ -19,11 +19,6 @@ enum {
     COPY_BYTES = 64 << 10
 };
 
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
 static int64_t lanes_of(const window *w)
 {
     return w->c.side[CONTRACT_ROWS].block;
@@ -55,7 +50,7 @@ static int64_t tile_of(int64_t size, int64_t most)
     for (int64_t tile = size < most ? size : most; tile > most / 2; tile--)
         if (size % tile == 0)
             return tile;
-    return up(size, up(size, most));
+    return contract_parts(size, contract_parts(size, most));
 }
 
 /* Whether it takes less time than lines of positions do, in cycles of a vector of rows: what is transposed takes
@@ -80,7 +75,7 @@ bool opjit_ir_window_choose_channels(window *w, const ir_tiles *given, int64_t l
     const int64_t held = rt_target_has_16_vectors(target) ? MOST_OF_16 : MOST_POSITIONS;
     const int64_t spelled = MOST_STEPS / (int64_t)w->c.length, most = held < spelled ? held : spelled;
     columns->tile = tile_of(x->size, given != NULL ? given->rows : most);
-    w->pieces = up(x->size, columns->tile);
+    w->pieces = contract_parts(x->size, columns->tile);
     const int64_t pitch = places(x, w->pieces * columns->tile), lines = places(y, y->size);
     if (given != NULL ? given->by_rows == 0
                       : w->c.def.type != IR_F32 || pitch * lines * lanes * 4 > COPY_BYTES || !pays(w, lanes))

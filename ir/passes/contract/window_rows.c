@@ -23,11 +23,6 @@ enum {
     MOST_POINTS = 256, /* or positions, where a line has one */
 };
 
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
 /* Whether lines of positions follow each other in the copy at one distance, with nothing between them: they are one. */
 static bool is_one_line(const window *w)
 {
@@ -70,22 +65,22 @@ static int64_t tiles_of(const window *w)
 /* So many positions in equal tiles, with those that are for nothing. */
 static int64_t in_tiles(int64_t positions, int64_t most)
 {
-    const int64_t pieces = up(positions, most);
-    return pieces * up(positions, pieces);
+    const int64_t pieces = contract_parts(positions, most);
+    return pieces * contract_parts(positions, pieces);
 }
 
 /* A line, or all lines, in equal tiles, and the copy that these read. */
 static void set_lines(window *w, int64_t lines, int64_t most)
 {
     contract_side *positions = &w->c.side[CONTRACT_COLUMNS];
-    w->blocks = up(w->axis[0].size, lines);
-    w->block = up(w->axis[0].size, w->blocks);
-    w->blocks = up(w->axis[0].size, w->block);
+    w->blocks = contract_parts(w->axis[0].size, lines);
+    w->block = contract_parts(w->axis[0].size, w->blocks);
+    w->blocks = contract_parts(w->axis[0].size, w->block);
     const int64_t size = w->axis[1].size, all = (w->block - 1) * w->pitch + size;
     w->joined = is_one_line(w) || (may_join(w) && in_tiles(all, most) < w->block * in_tiles(size, most));
     const int64_t line = w->joined ? all : size;
-    w->pieces = up(line, most);
-    positions->tile = up(line, w->pieces);
+    w->pieces = contract_parts(line, most);
+    positions->tile = contract_parts(line, w->pieces);
     w->apart = w->joined ? w->pitch : w->pieces * positions->tile;
     w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
               w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
@@ -93,7 +88,7 @@ static void set_lines(window *w, int64_t lines, int64_t most)
     const int64_t length = (w->pieces * positions->tile - 1) * window_line_step(w) + 1;
     w->plane = last + length + w->axis[0].reach * w->pitch + w->axis[1].reach;
     if (!w->flat)
-        w->plane = up(w->plane, w->pitch) * w->pitch;
+        w->plane = contract_parts(w->plane, w->pitch) * w->pitch;
     w->lines = w->plane / w->pitch;
 }
 
@@ -105,8 +100,8 @@ static void set_varying_lines(window *w, int64_t most)
     const window_axis *y = &w->axis[0], *x = &w->axis[1];
     w->joined = x->dimension < 0;
     const int64_t line = w->joined ? w->block : x->size;
-    w->pieces = up(line, most);
-    positions->tile = w->joined || x->varies ? most : up(line, w->pieces);
+    w->pieces = contract_parts(line, most);
+    positions->tile = w->joined || x->varies ? most : contract_parts(line, w->pieces);
     w->apart = w->joined ? 1 : x->size + positions->tile;
     w->flat = false;
     w->lines = (w->block - 1) * window_step(y) + 1 + y->reach;
@@ -150,8 +145,8 @@ static void choose_lines(window *w, int64_t fit, int64_t most)
 static void set_rows(window *w, int64_t blocks)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    rows->block = up(up(w->group, rows->tile), blocks) * rows->tile;
-    rows->blocks = up(w->group, rows->block);
+    rows->block = contract_parts(contract_parts(w->group, rows->tile), blocks) * rows->tile;
+    rows->blocks = contract_parts(w->group, rows->block);
 }
 
 static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target, int64_t vectors)
@@ -164,7 +159,7 @@ static void choose_sizes_of(window *w, const ir_tiles *given, int64_t lanes, con
     rows->size = w->group;
     rows->tile = given != NULL ? given->columns : vectors * lanes;
     const int64_t wanted = (given != NULL ? given->block_rows : MOST_BLOCK) / rows->tile;
-    set_rows(w, up(up(w->group, rows->tile), wanted > 0 ? wanted : 1));
+    set_rows(w, contract_parts(contract_parts(w->group, rows->tile), wanted > 0 ? wanted : 1));
     if (given != NULL) {
         set_lines(w, window_lines(w, given->block_columns / w->pitch), most);
         return;
@@ -238,7 +233,7 @@ static bool choose_varying(window *w, int64_t lanes, const rt_target *target)
     const int64_t most = w->axis[1].dimension < 0 ? MOST_POINTS : MOST_LINES;
     const int64_t lines = usual.block < most ? usual.block : most;
     w->block = w->axis[0].varies ? window_varying_lines(&w->axis[0], lines) : lines;
-    w->blocks = up(w->axis[0].size, w->block);
+    w->blocks = contract_parts(w->axis[0].size, w->block);
     choose_sizes_of(w, NULL, lanes, target, usual.c.side[CONTRACT_ROWS].tile / lanes);
     return scratch_bytes(w) <= MOST_BYTES;
 }
@@ -351,7 +346,7 @@ ir_ref opjit_ir_window_rows_factor(window *w, ir_ref i, ir_ref k, ir_ref lane)
 void opjit_ir_window_rows_sums(window *w, int64_t positions)
 {
     contraction *c = &w->c;
-    const int64_t all = window_varies(w) ? positions : up(positions, LANES) * LANES;
+    const int64_t all = window_varies(w) ? positions : contract_parts(positions, LANES) * LANES;
     const int64_t rows = c->side[CONTRACT_ROWS].block;
     w->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ all, rows }, w->by_channels ? 0 : LANES);
     c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows, all }, LANES);

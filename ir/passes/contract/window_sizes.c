@@ -25,11 +25,6 @@ enum {
     MOST_VARYING = 256, /* positions of a block of the only axis, if it follows from a dynamic dimension */
 };
 
-static int64_t up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to;
-}
-
 /* Blocks of k are whole values of digit 0.  The order of integers' sums means nothing: they may be longer. */
 bool opjit_ir_window_set_depth(window *w)
 {
@@ -58,18 +53,18 @@ bool opjit_ir_window_set_depth(window *w)
 static void set_lines(window *w, int64_t lines)
 {
     const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
-    w->blocks = up(w->axis[0].size, lines);
-    w->block = up(w->axis[0].size, w->blocks);
-    w->blocks = up(w->axis[0].size, w->block);
+    w->blocks = contract_parts(w->axis[0].size, lines);
+    w->block = contract_parts(w->axis[0].size, w->blocks);
+    w->blocks = contract_parts(w->axis[0].size, w->block);
     const int64_t length = (w->block - 1) * w->pitch + w->axis[1].size;
-    w->tiles = w->lined ? w->block * w->pieces : up(length, columns);
+    w->tiles = w->lined ? w->block * w->pieces : contract_parts(length, columns);
     w->totals = w->tiles * columns;
     w->plane = w->lined ? length : w->totals;
     w->plane += w->axis[0].reach * w->pitch + w->axis[1].reach;
     w->flat = !window_varies(w) && w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
               w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
     if (!w->flat)
-        w->plane = up(w->plane, w->pitch) * w->pitch;
+        w->plane = contract_parts(w->plane, w->pitch) * w->pitch;
     w->lines = w->plane / w->pitch;
 }
 
@@ -80,9 +75,9 @@ static void set_varying_lines(window *w, int64_t lines)
     const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
     set_lines(w, lines);
     w->block = y->varies ? lines : w->block;
-    w->blocks = up(y->size, w->block);
+    w->blocks = contract_parts(y->size, w->block);
     w->totals = (w->block - 1) * w->pitch + w->axis[1].size + columns; /* the last tile begins before the last one */
-    w->tiles = up(w->totals - columns, columns);
+    w->tiles = contract_parts(w->totals - columns, columns);
     w->lines = w->block + y->reach;
     w->plane = w->lines * w->pitch + columns + w->axis[1].reach;
 }
@@ -135,7 +130,7 @@ double opjit_ir_window_cost(const window *w)
 /* How much longer `threads` threads take for so many equal blocks than for as much work that they share evenly. */
 static double uneven(int64_t blocks, int64_t threads)
 {
-    return (double)(up(blocks, threads) * threads) / (double)blocks;
+    return (double)(contract_parts(blocks, threads) * threads) / (double)blocks;
 }
 
 double opjit_ir_window_for_threads(const window *w, double cost)
@@ -153,7 +148,8 @@ double opjit_ir_window_for_threads(const window *w, double cost)
 static void choose_lines(window *w, int64_t most, int64_t others)
 {
     most = window_lines(w, most);
-    while (most > 1 && others * up(w->axis[0].size, most) < ENOUGH_BLOCKS && most * w->pitch >= 2 * LEAST_POSITIONS)
+    while (most > 1 && others * contract_parts(w->axis[0].size, most) < ENOUGH_BLOCKS &&
+           most * w->pitch >= 2 * LEAST_POSITIONS)
         most--;
     int64_t best = most;
     double least = INFINITY;
@@ -174,7 +170,7 @@ static void choose_rows(window *w, const rt_target *target)
     const int64_t most = rt_target_has_16_vectors(target) ? TILE_ROWS_OF_16 : TILE_ROWS;
     rows->tile = w->group < most ? w->group : most;
     for (int64_t r = most; r > most / 2; r--)
-        if (up(w->group, r) * r < up(w->group, rows->tile) * rows->tile)
+        if (contract_parts(w->group, r) * r < contract_parts(w->group, rows->tile) * rows->tile)
             rows->tile = r;
 }
 
@@ -190,7 +186,7 @@ static int64_t tile_of(int64_t positions, int64_t lanes)
 /* Sums of all tiles of these sizes, those that are for nothing, too. */
 static int64_t sums_of(const window *w, int64_t positions, int64_t rows, int64_t columns)
 {
-    return up(w->group, rows) * rows * up(positions, columns) * columns;
+    return contract_parts(w->group, rows) * rows * contract_parts(positions, columns) * columns;
 }
 
 bool opjit_ir_window_widen(window *w, int64_t lanes, const rt_target *target)
@@ -231,14 +227,14 @@ static double cost_of_threads(const window *w)
 static void halve(window *w)
 {
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
-    const int64_t half = up(up(w->group, rows->tile), 2) * rows->tile;
+    const int64_t half = contract_parts(contract_parts(w->group, rows->tile), 2) * rows->tile;
     window lines = *w, other = *w;
 
     if (window_images(w) * w->groups * rows->blocks * w->blocks > 1)
         return;
-    set_lines(&lines, up(w->axis[0].size, 2));
+    set_lines(&lines, contract_parts(w->axis[0].size, 2));
     other.c.side[CONTRACT_ROWS].block = half;
-    other.c.side[CONTRACT_ROWS].blocks = up(w->group, half);
+    other.c.side[CONTRACT_ROWS].blocks = contract_parts(w->group, half);
     if (cost_of_threads(&lines) < cost_of_threads(w))
         *w = lines;
     if (cost_of_threads(&other) < cost_of_threads(w))
@@ -285,11 +281,13 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
         const int64_t line = w->pitch - w->axis[1].size + w->axis[1].usual;
         choose_tile(w, (w->axis[0].usual - 1) * line + w->axis[1].usual, lanes, target);
     }
-    const int64_t fit = w->groups > 1 ? up(w->group, rows->tile) : most / rows->tile > 0 ? most / rows->tile : 1;
+    const int64_t fit = w->groups > 1           ? contract_parts(w->group, rows->tile)
+                        : most / rows->tile > 0 ? most / rows->tile
+                                                : 1;
     rows->size = w->group;
-    rows->blocks = up(up(w->group, rows->tile), fit);
-    rows->block = up(up(w->group, rows->tile), rows->blocks) * rows->tile;
-    rows->blocks = up(w->group, rows->block);
+    rows->blocks = contract_parts(contract_parts(w->group, rows->tile), fit);
+    rows->block = contract_parts(contract_parts(w->group, rows->tile), rows->blocks) * rows->tile;
+    rows->blocks = contract_parts(w->group, rows->block);
     if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
         return false;
     const int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
