@@ -156,6 +156,10 @@ static inline bool ir_needs_let(ir_op op)
 {
     return op != IR_CONST && op != IR_VAR && op != IR_PARAM && op != IR_GET;
 }
+static inline bool ir_is_comparison(ir_op op)
+{
+    return op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE;
+}
 /* Operations that take much longer than a sum. */
 static inline bool ir_is_dear(ir_op op)
 {

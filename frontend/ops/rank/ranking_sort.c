@@ -161,6 +161,15 @@ uint64_t opjit_fe_ranking_padded(uint64_t size)
     return padded;
 }
 
+/* Sets the places of a sort: each to its own, or, unless `given` is 0, to the one that is there in it. */
+static ir_ref set_places(const ranking *r, ir_ref places, ir_ref place, uint64_t size, ir_ref given)
+{
+    if (given != 0)
+        place = opjit_fe_ranking_load(r, given, places, opjit_fe_ranking_index(r->l->f, place, size));
+    opjit_fe_set(r->l, places, place);
+    return places;
+}
+
 /* Places sorted by 32 bits of the keys, from bit `shift` on; of equal ones that one is first which is it in `given`, an
  * order of the places; 0: ascending. */
 static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shift, ir_ref given)
@@ -183,10 +192,7 @@ static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shi
     const ir_ref sorted = sort_network(r, all, &n), places = opjit_fe_ranking_def(r, IR_U32, size);
     ir_ref place = sorted_at(r, sorted, &n, places);
     place = ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_CAST, IR_U32, place));
-    if (given != 0)
-        place = opjit_fe_ranking_load(r, given, places, opjit_fe_ranking_index(f, place, size));
-    opjit_fe_set(r->l, places, place);
-    return places;
+    return set_places(r, places, place, size, given);
 }
 
 /* --- digits ------------------------------------------------------------------------------------------------------- */
@@ -213,10 +219,7 @@ static ir_ref sort_by_digits(const ranking *r, ir_ref keys, uint64_t size, uint3
     ir_ref place = opjit_fe_ranking_load(r, sorted, places,
                                          moves_add(f, opjit_fe_ranking_last(r, places), (int64_t)from));
     place = ir_expr1(f, IR_CAST, IR_U32, place);
-    if (given != 0)
-        place = opjit_fe_ranking_load(r, given, places, opjit_fe_ranking_index(f, place, size));
-    opjit_fe_set(r->l, places, place);
-    return places;
+    return set_places(r, places, place, size, given);
 }
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */

@@ -38,9 +38,7 @@ typedef struct flat {
 
 static bool is_index_comparison(const ir_func *f, ir_ref r)
 {
-    const ir_op op = (ir_op)ir_at(f, r)->op;
-    return (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
-           ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
+    return ir_is_comparison((ir_op)ir_at(f, r)->op) && ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
 }
 
 /* a - b without the variables, and their factors. */

@@ -32,7 +32,7 @@ static bool takes_turns(const ir_func *f, ir_ref load, ir_ref loop)
 static bool is_of_index(ir_op op)
 {
     return op == IR_IADD || op == IR_ISUB || op == IR_IMUL || op == IR_IMIN || op == IR_IMAX || op == IR_CLAMP ||
-           op == IR_SELECT || op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE;
+           op == IR_SELECT || ir_is_comparison(op);
 }
 
 bool opjit_ir_is_of_table(const ir_func *f, ir_ref index, ir_ref var, uint32_t *out_count)

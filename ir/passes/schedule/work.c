@@ -35,11 +35,6 @@ static bool is_limited(const ir_func *f, ir_ref index, ir_ref var, uint32_t *cos
     return true;
 }
 
-static bool is_comparison(const ir_node *n)
-{
-    return n->op == IR_EQ || n->op == IR_NE || n->op == IR_LT || n->op == IR_LE;
-}
-
 /* Whether the operands of r are the same in all lanes or move in equal steps; or, in a short loop, are known; or become
  * elements by a few operations; or are compared and made of elements, such as an index that counts from the end. */
 static bool steps_equally(const scheduler *s, ir_ref r, ir_ref loop, work *out)
@@ -55,7 +50,7 @@ static bool steps_equally(const scheduler *s, ir_ref r, ir_ref loop, work *out)
         uint32_t limits = 0;
         if (is_short(f, loop))
             out->cost |= SPELLED_OUT;
-        else if (is_comparison(n) && opjit_ir_is_of_table(f, ir_operand(f, r, i), var, &limits))
+        else if (ir_is_comparison((ir_op)n->op) && opjit_ir_is_of_table(f, ir_operand(f, r, i), var, &limits))
             continue;
         else if (n->op == IR_ELEM && is_limited(f, ir_operand(f, r, i), var, &limits))
             out->cost += limits;

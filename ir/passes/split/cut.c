@@ -153,8 +153,7 @@ static void add_loads(splitter *s, ir_ref load)
 static bool is_condition(const ir_func *f, ir_ref r)
 {
     const ir_node *n = ir_at(f, r);
-    return (n->op == IR_EQ || n->op == IR_NE || n->op == IR_LT || n->op == IR_LE) && n->count == 2 &&
-           ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
+    return ir_is_comparison((ir_op)n->op) && n->count == 2 && ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
 }
 
 bool opjit_ir_has_conditions(ir_func *f, ir_ref stage)
