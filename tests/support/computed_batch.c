@@ -209,14 +209,16 @@ void computed_draw_top_k(computed_draw *d)
 {
     computed_case *c = d->c;
     DML_TOP_K1_OPERATOR_DESC *desc = &c->desc.top_k;               /* TOP_K lacks the last field */
-    const bool many = d->r != NULL && test_random_chance(d->r, 3); /* so many that blocks of them are ranked first, or */
-    const bool all = many && test_random_chance(d->r, 50);         /* that their digits are */
+    /* so many that blocks of them are ranked first, or that their digits are */
+    const bool many = d->r != NULL && test_random_chance(d->r, 3), all = many && test_random_chance(d->r, 50);
     draw_tensors(d, 200, chance(d, 40));
     const uint32_t axis = below(d, d->rank);
     if (many)
         test_tensor_link(&c->inputs[0], d->type, d->rank);
     for (uint32_t i = 0; i < d->rank && many; i++)
-        c->inputs[0].sizes[i] = i == axis ? (all ? 193 + below(d, 800) : 4096 + below(d, 12000)) : 1 + below(d, i > 1 ? 1 : 2);
+        c->inputs[0].sizes[i] = i != axis ? 1 + below(d, i > 1 ? 1 : 2)
+                                : all     ? 193 + below(d, 800)
+                                          : 4096 + below(d, 12000);
     if (many)
         lay_out(d, &c->inputs[0], false);
     const uint32_t size = c->inputs[0].sizes[axis], count = d->r == NULL ? 2 : 1 + below(d, many && !all ? 30 : size);

@@ -381,8 +381,8 @@ static const subject of_ranges[] = {
 
 START_TEST(sizes_in_ranges)
 {
-    static const uint32_t edges[] = { 1,    2,    15,   16,   17,    64,    65,    256,  257,
-                                      600,  602,  604,  701,  703,   4095, 4096, 4097, 8192,  12288, 65521, 65537, 70000 };
+    static const uint32_t edges[] = { 1,   2,   15,  16,   17,   64,   65,   256,   257,   600,   602,
+                                      604, 701, 703, 4095, 4096, 4097, 8192, 12288, 65521, 65537, 70000 };
     const subject *s = &of_ranges[_i];
     opjit_kernel *kernels[3] = { compile(s, OPJIT_COMPILE_INTERPRET, OPJIT_LEVEL_QUICK) };
     uint32_t count = 1;
