@@ -450,6 +450,10 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
         all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->piece->lanes);
         all.some = opjit_cg_number(f, 1, f->piece->lanes, 1);
     }
+    if (f->piece->mask) /* of a remainder: beside it what changes nothing */
+        all.value = opjit_cg_choose(f, f->piece->mask, all.value,
+                                    opjit_cg_number(f, cg_acc_bits(a), f->piece->lanes,
+                                                    opjit_ir_identity(a->type, (ir_kind)acc->kind)));
     if (a->apart) {
         opjit_cg_apart_update(f, acc, a, all);
         return;

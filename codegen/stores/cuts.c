@@ -127,7 +127,8 @@ void opjit_cg_plan_cuts(const cg_func *f, cg_plan *plan, int64_t min, int64_t ma
         cut_streams(&c, streams);
     if (plan->binades)
         cut_whole(&c, lanes, CG_HALF_COPIES, true);
-    if (few && is->maskable && !plan->binades && c.max <= at_once && c.max > lanes && is->step == 1 && streams == 0) {
+    const bool tailed = few && is->maskable && !is->updates && !plan->binades && is->step == 1 && streams == 0;
+    if (tailed && c.max <= at_once && c.max > lanes) {
         add(&c, CG_CUT_TAILED, lanes, (uint32_t)(c.max / lanes))->rest = c.max % lanes;
         return;
     }

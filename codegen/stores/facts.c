@@ -3,6 +3,7 @@
  * schedule asks for.  Reads the IR and the survey's results, and nothing that is chosen. */
 #include "codegen/plan.h"
 #include "codegen/softops/kept.h"
+#include "ir/eval/numerics.h"
 
 static bool has_loop(const ir_func *ir, ir_ref first)
 {
@@ -72,12 +73,23 @@ static bool is_over_rows(const cg_func *f, const ir_node *n)
            !ir_at(f->ir, s)->next && !is_edge(f, s) && !has_loop(f->ir, ir_at(f->ir, s)->body);
 }
 
+/* Whether a vector of the loop is one step of the accumulator's lanes, which what changes nothing may be beside. */
+static bool is_one_step(const cg_func *f, ir_ref upd, const ir_node *loop)
+{
+    const ir_node *acc = ir_at(f->ir, ir_at(f->ir, upd)->ref);
+    const cg_residues with = opjit_cg_residues(f);
+    uint64_t rest;
+    return acc->imm >= loop->vec && !ir_kind_is_arg((ir_kind)acc->kind) && acc->kind != IR_DOT &&
+           opjit_ir_type_size((ir_type)acc->type) >= 4 &&
+           opjit_cg_residue(&with, ir_operand(f->ir, ir_at(f->ir, loop->ref)->ref, 0), loop->vec, &rest) && rest == 0;
+}
+
 static bool is_maskable(const cg_func *f, const ir_node *loop)
 {
     if (!(loop->flags & IR_FOR_TAIL_MASK) || !opjit_rt_target_has_masks(f->target))
         return false;
     for (ir_ref s = loop->body; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD ||
+        if ((ir_at(f->ir, s)->op == IR_UPD && !is_one_step(f, s, loop)) ||
             (ir_at(f->ir, s)->op == IR_STORE && !opjit_cg_contiguous(f, s, loop->ref, (int64_t)loop->imm)))
             return false;
     return true;
@@ -121,7 +133,7 @@ static void find_store(const cg_func *f, cg_facts *is)
     is->store.contiguous = opjit_cg_contiguous(f, is->body, is->var, 1);
     const cg_info *value = &f->info[is->store.value];
     is->store.uniform = !(value->vary >> is->depth & 1);
-    is->store.repeatable = !value->fresh && !value->guarded;
+    is->store.repeatable = !value->fresh && !value->stays;
 }
 
 void opjit_cg_find_facts(const cg_func *f, ir_ref around, ir_ref loop, uint32_t depth, bool in_block, cg_facts *out)

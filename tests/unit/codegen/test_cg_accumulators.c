@@ -11,6 +11,7 @@ typedef struct reduction {
     ir_kind kind;
     ir_type type;
     uint32_t lanes, vec, unroll, n, late;
+    bool masked; /* the remainder, where the target has masks */
     const char *target;
     uint32_t level;
 } reduction;
@@ -32,6 +33,7 @@ static void check_reduction(const reduction *s, test_random *r)
     ir_ref top = 0, tail = 0, inner = 0, value = opjit_ir_get(&f, acc);
     f.nodes[loop].vec = (uint16_t)s->vec;
     f.nodes[loop].unroll = (uint16_t)s->unroll;
+    f.nodes[loop].flags |= s->masked ? IR_FOR_TAIL_MASK : 0;
     opjit_ir_append(&f, 0, &top, stage);
     opjit_ir_append(&f, stage, &tail, acc);
     opjit_ir_append(&f, stage, &tail, loop);
@@ -42,9 +44,9 @@ static void check_reduction(const reduction *s, test_random *r)
     if (arg)
         value = e1(&f, IR_ELEM, IR_I64, value);
     opjit_ir_append(&f, stage, &tail, opjit_ir_store(&f, out, value, (ir_ref[]){ c(&f, 1) }));
-    snprintf(what, sizeof(what), "%s of %u %s, late %u, %u lanes, vec %u, unroll %u, %s, level %u",
+    snprintf(what, sizeof(what), "%s of %u %s, late %u, %u lanes, vec %u, unroll %u, masked %d, %s, level %u",
              opjit_ir_kind_name(s->kind), s->n, opjit_ir_type_name(s->type), s->late, s->lanes, s->vec, s->unroll,
-             s->target, s->level);
+             s->masked, s->target, s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
     for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
         const harness_run run = { .params = { test_random_below(r, s->n + 1) },
@@ -70,6 +72,7 @@ START_TEST(reductions)
                               .type = types[test_random_below(&r, kind == IR_DOT ? 5 : 6)],
                               .lanes = wide ? 32 : 1,
                               .late = _i & 1,
+                              .masked = (_i & 2) != 0,
                               .vec = wide ? 1u << test_random_below(&r, 7) : 1,
                               .unroll = 1u << test_random_below(&r, 4),
                               .n = sizes[test_random_below(&r, 8)],
