@@ -75,6 +75,28 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
     return lanes > 1 ? v : opjit_cg_resize(f, v, 64, true);
 }
 
+/* How many bits hold the numbers from 0 to n. */
+static uint32_t bits_up_to(int64_t n)
+{
+    return n < 1 ? 0 : 64 - (uint32_t)__builtin_clzll((uint64_t)n);
+}
+
+/* x / k of a size k, which takes a division each time: for x < 2^a and k <= 2^b a multiplication by m = 2^(a + b) / k
+ * rounded down, plus 1, which is computed once.  x * m / 2^(a + b) exceeds x / k by at most x / 2^(a + b), which is
+ * below 1 / k.  NULL: 64 bits don't hold x * m, or x is computed once, too. */
+static LLVMValueRef quotient_by_size(cg_func *f, ir_ref x_ref, ir_ref k_ref, LLVMValueRef x, LLVMValueRef k)
+{
+    const ir_interval of_x = opjit_ir_interval(f->ir, x_ref), of_k = opjit_ir_interval(f->ir, k_ref);
+    const uint32_t a = bits_up_to(of_x.hi), b = bits_up_to(of_k.hi);
+    if (f->info[x_ref].inside == 0 || opjit_cg_when(f, k_ref) != CG_AT_ENTRY || 2 * a + b > 63)
+        return NULL;
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, CG_AT_ENTRY);
+    LLVMValueRef m = opjit_cg_of_numbers(f, LLVMUDiv, opjit_cg_number(f, 64, 1, (uint64_t)1 << (a + b)), k);
+    m = opjit_cg_of_numbers(f, LLVMAdd, m, opjit_cg_number(f, 64, 1, 1));
+    opjit_cg_early_end(f, here);
+    return opjit_cg_of_numbers(f, LLVMLShr, opjit_cg_of_numbers(f, LLVMMul, x, m), opjit_cg_number(f, 64, 1, a + b));
+}
+
 /* IQUOT, IREST: by a size above 0. */
 static LLVMValueRef by_size(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
 {
@@ -85,7 +107,8 @@ static LLVMValueRef by_size(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
                         opjit_cg_lane_bits(f, node));
     LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), k = opjit_cg_index_lanes(f, k_ref, bits, lanes);
     if (opjit_ir_interval(f->ir, x_ref).lo >= 0 && lanes == 1) { /* one division has both */
-        LLVMValueRef q = opjit_cg_of_numbers(f, LLVMUDiv, x, k);
+        LLVMValueRef q = quotient_by_size(f, x_ref, k_ref, x, k);
+        q = q ? q : opjit_cg_of_numbers(f, LLVMUDiv, x, k);
         return op == IR_IQUOT ? q : LLVMBuildSub(f->b, x, opjit_cg_of_numbers(f, LLVMMul, q, k), "");
     }
     if (opjit_ir_interval(f->ir, x_ref).lo >= 0)
