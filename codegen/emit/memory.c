@@ -222,13 +222,15 @@ void opjit_cg_prefetch(cg_func *f, LLVMValueRef pointer, bool to_write, uint32_t
 }
 
 /* Prefetches lines for later rounds and rows: the processor by itself does not read ahead far enough where there is
- * arithmetic between the loads, least of all beside stores around the caches. */
+ * arithmetic between the loads, least of all beside stores around the caches.  Tensors of a kernel for many sizes are
+ * as large as they get, and mostly much smaller. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->piece->vec].offset * (int64_t)(a->bits / 8);
+    const uint64_t bytes = f->ir->tensors[a->tensor].bytes / (f->ir->first_dim != 0 ? CG_PREFETCH_MOSTLY : 1);
     if (!f->loops[f->loop_count - 1].plan->prefetch || offset % IR_LINE != 0 ||
         f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
-        f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
+        bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
         return;
     opjit_cg_prefetch(f, opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH)), false, 3);
 }
