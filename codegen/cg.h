@@ -57,7 +57,7 @@ typedef struct cg_info {
     bool loads, late; /* depends on memory or an accumulator; on what is no index, as an element or a condition */
     uint8_t calls; /* contains mathematical functions, of which one call takes that many copies at most; 0: none */
     bool outside; /* it is a load, a coordinate of which may be out of bounds unless a select guards it */
-    bool guarded; /* contains such a load */
+    bool guarded, stays; /* contains such a load; one that may be out of bounds where its statement does not run */
 } cg_info;
 
 /* What is remembered about a node. */

@@ -164,7 +164,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         if (cg_stride(f, &a, d) == 0)
             continue;
         early = early && !info->late && (info->inside & ~f->info[var].vary) >> 1 == 0;
-        if (info->fresh || info->guarded || (info->inside & ~f->info[var].vary) >> loop)
+        if (info->fresh || info->stays || (info->inside & ~f->info[var].vary) >> loop)
             return;
         /* Looks through a let inside the loop only if the expression varies with the loop. */
         if ((info->inside & ~info->vary) >> loop & 1)

@@ -10,7 +10,7 @@ static bool is_leaf(const ir_node *n)
 /* Whether the value may be made before the loop: nothing inside of it, no load that may change or be out of bounds. */
 static bool is_outside(const cg_info *info, uint32_t loop)
 {
-    return info->inside >> loop == 0 && !info->fresh && !info->guarded;
+    return info->inside >> loop == 0 && !info->fresh && !info->stays;
 }
 
 /* What is hoisted for: a loop, and lanes of its vectors. */
@@ -23,7 +23,7 @@ typedef struct hoist {
 static bool is_still(const cg_func *f, const hoist *h, ir_ref node, uint32_t outside)
 {
     const ir_node *n = ir_at(f->ir, node);
-    if (!h->only_adds || n->op != IR_LOAD || f->info[node].inside >> outside != 0 || f->info[node].guarded)
+    if (!h->only_adds || n->op != IR_LOAD || f->info[node].inside >> outside != 0 || f->info[node].stays)
         return false;
     for (uint32_t i = 0; i < n->count; i++)
         if (f->info[ir_operand(f->ir, node, i)].fresh)

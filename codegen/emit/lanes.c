@@ -118,7 +118,7 @@ void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes
     int64_t factor;
     /* Nothing declared inside the loop, and no variable of another loop that changes there. */
     if (!ir_is_float(to) || f->piece->block.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
-        info->guarded || (info->inside & ~f->info[var].vary) >> loop)
+        info->stays || (info->inside & ~f->info[var].vary) >> loop)
         return;
     LLVMValueRef base = opjit_cg_at(f, x, var, NULL);
     if (!base)

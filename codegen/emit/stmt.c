@@ -12,7 +12,7 @@ static bool is_looked_through(const cg_func *f, ir_ref let)
     const ir_ref value = ir_operand(f->ir, let, 0);
     int64_t factor;
     return ir_at(f->ir, let)->type == IR_INDEX && opjit_cg_varies(f, value) && !f->info[value].fresh &&
-           !f->info[value].guarded && opjit_cg_affine(f, value, f->loops[f->piece->vec].var, &factor);
+           !f->info[value].stays && opjit_cg_affine(f, value, f->loops[f->piece->vec].var, &factor);
 }
 
 static void emit_statement(cg_func *f, ir_ref s)

@@ -12,6 +12,8 @@ typedef struct planner {
     ir_ref innermost;     /* VAR of the innermost loop */
     bool distributed;     /* an enclosing loop is distributed */
     uint32_t statement;   /* twice the number of that whose operands are noted */
+    uint32_t sure_count;
+    ir_ref sure[8];       /* loads that it evaluates whatever its selects choose, the first ones */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -47,8 +49,19 @@ static void note_sure(planner *p, ir_ref node, uint32_t depth)
     if (depth == 0 || info->noted == p->statement)
         return;
     info->noted = p->statement;
+    if (n->op == IR_LOAD && p->sure_count < sizeof p->sure / sizeof *p->sure)
+        p->sure[p->sure_count++] = node;
     for (uint32_t i = 0; i < (n->op == IR_SELECT ? 1 : n->count); i++)
         note_sure(p, ir_operand(p->f->ir, node, i), depth - 1);
+}
+
+/* Whether the statement evaluates a load of the same element anyway, as the comparison of what is chosen then. */
+static bool is_sure(const planner *p, ir_ref node)
+{
+    bool sure = false;
+    for (uint32_t i = 0; i < p->sure_count && !sure && ir_at(p->f->ir, node)->op == IR_LOAD; i++)
+        sure = opjit_ir_same(p->f->ir, node, p->sure[i]);
+    return sure;
 }
 
 /* The rest, which is chosen. */
@@ -56,7 +69,7 @@ static void note_chosen(planner *p, ir_ref node, uint32_t depth)
 {
     const ir_node *n = ir_at(p->f->ir, node);
     cg_info *info = &p->f->info[node];
-    if (depth == 0 || info->noted > p->statement)
+    if (depth == 0 || info->noted > p->statement || (info->noted != p->statement && is_sure(p, node)))
         return;
     info->chosen |= info->noted != p->statement;
     info->noted = p->statement + 1;
@@ -69,6 +82,7 @@ static void note_stores(planner *p, ir_ref first)
     for (ir_ref s = first; s != 0; s = ir_at(p->f->ir, s)->next) {
         const ir_node *n = ir_at(p->f->ir, s);
         p->statement += 2;
+        p->sure_count = 0;
         for (uint32_t i = 0; i < n->count && p->f->ir->first_dim != 0; i++)
             note_sure(p, ir_operand(p->f->ir, s, i), CG_MAX_DEPTH);
         for (uint32_t i = 0; i < n->count && p->f->ir->first_dim != 0; i++)
@@ -133,8 +147,10 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
         const ir_role role = p->f->ir->tensors[opjit_ir_root(p->f->ir, n->ref)].role;
-        info->outside = (info->chosen && !ir_is_memory(role)) || !has_address(p->f->ir, node);
+        const bool known = (!info->chosen || ir_is_memory(role)) && has_address(p->f->ir, node);
+        info->outside = !known && (info->chosen || p->f->ir->first_dim == 0);
         info->guarded |= info->outside;
+        info->stays |= !known;
     }
 }
 
@@ -191,6 +207,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         info->loads |= o->loads;
         info->late |= o->late || ir_at(ir, operand)->type != IR_INDEX;
         info->guarded |= o->guarded;
+        info->stays |= o->stays;
         info->calls = opjit_cg_fewer_calls(info->calls, o->calls);
         weight += o->weight;
     }

@@ -272,7 +272,7 @@ static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *ou
     const cg_tile *t = &b->plan->tile;
     for (uint32_t d = 0; d < a->rank; d++) {
         const cg_info *info = &b->f->info[cg_coordinate(b->f, a, d)];
-        if (cg_stride(b->f, a, d) != 0 && (info->fresh || info->guarded))
+        if (cg_stride(b->f, a, d) != 0 && (info->fresh || info->stays))
             return false;
     }
     for (uint32_t i = 0; i < b->nest_count; i++) {

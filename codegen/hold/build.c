@@ -62,7 +62,7 @@ static uint32_t add_node(cg_tile_builder *b, const cg_tile_node *node, ir_ref of
 static bool is_given(const cg_tile_builder *b, ir_ref node)
 {
     const cg_info *info = &b->f->info[node];
-    return info->inside >> b->depth == 0 && !info->fresh && !info->guarded;
+    return info->inside >> b->depth == 0 && !info->fresh && !info->stays;
 }
 
 static uint32_t take_given(cg_tile_builder *b, ir_ref node)

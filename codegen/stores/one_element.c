@@ -34,7 +34,7 @@ ir_ref opjit_cg_find_point(const cg_func *f, const cg_facts *is)
         return 0;
     for (uint32_t i = 1; i < 3; i++) {
         const cg_info *arm = &f->info[ir_operand(f->ir, choice, i)];
-        if ((arm->vary >> is->depth & 1) || arm->fresh || arm->guarded)
+        if ((arm->vary >> is->depth & 1) || arm->fresh || arm->stays)
             return 0;
     }
     return choice;

@@ -26,7 +26,7 @@ uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
     const ir_tensor *t = &f->ir->tensors[is->store.tensor];
     const cg_info *value = &f->info[is->store.value];
     if (t->role != IR_OUT || t->offset != 0 || t->bytes <= f->target->l1 || t->bytes <= 2 * PAGE ||
-        value->weight > CG_READ_WEIGHT || value->guarded ||
+        value->weight > CG_READ_WEIGHT || value->stays ||
         (t->alias != 0 && (value->loads || most_stored(is, t) < CG_READ_LEAST)))
         return 0;
     const uint64_t row = t->rank > 1 ? t->strides[t->rank - 2] * opjit_ir_type_size(t->type) : 0;

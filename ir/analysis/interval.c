@@ -147,6 +147,67 @@ static ir_interval plus_interval(interval_walk *w, ir_ref expr, ir_interval a, i
     return sum;
 }
 
+/* What an index is less than, as a product of sizes: constant * size[0] * size[1] ... */
+typedef struct size_limit {
+    int64_t constant;
+    ir_ref size[4];
+    uint32_t count;
+} size_limit;
+
+/* Multiplies the limit by a size, or divides it by one that it is a product of; false: it isn't, or has too many. */
+static bool limit_times(const ir_func *f, ir_ref size, bool divide, size_limit *l)
+{
+    const ir_node *n = ir_at(f, size);
+    if (n->op == IR_IMUL || n->op == IR_ISCALE)
+        return limit_times(f, ir_operand(f, size, 0), divide, l) && limit_times(f, ir_operand(f, size, 1), divide, l);
+    if (n->op == IR_CONST) {
+        const int64_t by = ir_index_value(f, size);
+        if (by < 1 || (divide && l->constant % by != 0))
+            return false;
+        l->constant = divide ? l->constant / by : saturating_mul(l->constant, by);
+        return !is_end(l->constant);
+    }
+    uint32_t at = 0;
+    while (divide && at < l->count && !opjit_ir_same(f, l->size[at], size))
+        at++;
+    if (divide ? at == l->count : l->count == sizeof l->size / sizeof *l->size)
+        return false;
+    if (divide)
+        l->size[at] = l->size[--l->count];
+    else
+        l->size[l->count++] = size;
+    return true;
+}
+
+/* The number of a row, as of a loop over all rows of all matrices, and the parts that quotients make of it. */
+static bool limit_of(const ir_func *f, ir_ref x, size_limit *l)
+{
+    const ir_node *n = ir_at(f, x);
+    if (n->op == IR_IQUOT || n->op == IR_IDIV)
+        return limit_of(f, ir_operand(f, x, 0), l) && limit_times(f, ir_operand(f, x, 1), true, l);
+    *l = (size_limit){ .constant = 1 };
+    if (n->op == IR_IREST || n->op == IR_IMOD)
+        return limit_times(f, ir_operand(f, x, 1), false, l);
+    const ir_op owner = n->op == IR_VAR ? (ir_op)ir_at(f, n->ref)->op : IR_CONST;
+    return (owner == IR_FOR || owner == IR_STAGE) && limit_times(f, ir_operand(f, n->ref, 1), false, l);
+}
+
+/* At most a.hi / b.lo; of x < m * k, m of k are at most m - 1. */
+static ir_interval quotient_interval(interval_walk *w, ir_ref expr, ir_interval a, ir_interval b)
+{
+    ir_interval q = { a.lo / b.hi, is_end(a.hi) ? a.hi : a.hi / b.lo };
+    size_limit l;
+    if (b.lo == b.hi || !limit_of(w->f, expr, &l))
+        return q;
+    int64_t limit = l.constant;
+    for (uint32_t i = 0; i < l.count; i++) {
+        const ir_interval size = opjit_ir_walk_interval(w, l.size[i]);
+        limit = size.lo < 1 ? INT64_MAX : saturating_mul(limit, size.hi);
+    }
+    q.hi = is_end(limit) ? q.hi : min64(q.hi, max64(limit - 1, q.lo));
+    return q;
+}
+
 /* Operands that have intervals themselves; k is the constant second one where the op has that. */
 static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
 {
@@ -160,8 +221,7 @@ static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
     switch (op) {
     case IR_ISCALE: return product_interval(a, b);
     case IR_IQUOT:
-        return b.lo < 1 || a.lo < 0 ? everything
-                                    : (ir_interval){ a.lo / b.hi, is_end(a.hi) ? a.hi : a.hi / b.lo };
+        return b.lo < 1 || a.lo < 0 ? everything : quotient_interval(w, expr, a, b);
     case IR_IREST: return b.lo < 1 ? everything : (ir_interval){ 0, saturating_add(b.hi, -1) };
     case IR_IADD: return plus_interval(w, expr, a, b);
     case IR_ISUB: return interval_add(a, interval_neg(b));

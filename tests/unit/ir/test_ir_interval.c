@@ -316,6 +316,14 @@ START_TEST(particular_cases)
     const ir_ref empty = opjit_ir_for(&f, opjit_ir_index(&f, 3), opjit_ir_index(&f, 3), 1);
     const ir_interval never = opjit_ir_interval(&f, ir_at(&f, empty)->ref);
     ck_assert(never.lo > never.hi);
+    /* rows of 4 matrices of n: the row's number by n is the matrix's, by n again none above 0 */
+    const ir_ref n = opjit_ir_param(&f, opjit_ir_param_add(&f, IR_INDEX, 1, 1500, NULL));
+    const ir_ref rows = opjit_ir_for(&f, opjit_ir_index(&f, 0),
+                                     ir_expr2(&f, IR_IMUL, IR_INDEX, n, opjit_ir_index(&f, 4)), 1);
+    const ir_ref matrix = ir_expr2(&f, IR_IQUOT, IR_INDEX, ir_at(&f, rows)->ref, n);
+    ck_assert_int_eq(opjit_ir_interval(&f, matrix).hi, 3);
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IDIV, IR_INDEX, matrix, opjit_ir_index(&f, 2))).hi, 1);
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IQUOT, IR_INDEX, matrix, n)).hi, 3); /* no product of n * n */
     /* 40 levels of x + x are 2^40 operands as a tree */
     ir_ref sum = j;
     for (int i = 0; i < 40; i++)
