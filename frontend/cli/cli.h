@@ -36,6 +36,7 @@ typedef struct cli_options {
     const char *output;  /* compile: the folder */
     const char *library; /* compile: the libraries' name */
     const char *weights; /* compile: the file of the constants; NULL: they are in the object */
+    const char *symbol;  /* compile: the one kernel's name in C; NULL: what it is called */
     bool prefix_model;   /* compile: symbols begin with the model's name */
     const char *const *inputs, *const *dims, *const *shapes; /* of an .onnx model: "NAME=..." */
     uint32_t input_count, dim_count, shape_count;

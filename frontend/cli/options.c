@@ -207,6 +207,13 @@ static opjit_status set_library(cli_parser *p, const cli_option_row *o, const ch
     return opjit_artifact_check_name(value, &p->error);
 }
 
+static opjit_status set_symbol(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    p->options.symbol = value;
+    return opjit_artifact_check_name(value, &p->error);
+}
+
 static opjit_status set_trace(cli_parser *p, const cli_option_row *o, const char *value)
 {
     (void)o;
@@ -340,6 +347,8 @@ const cli_option_row opjit_cli_options[] = {
     { "--weights", NULL, "FILE", NULL, " compile ", false, false,
       "the constants of the kernel go into FILE, which it is given at each call, instead of into the object",
       set_weights, 0 },
+    { "--symbol", NULL, "NAME", NULL, " compile ", false, false,
+      "the name in C of the one kernel; default the dispatchable's, or that of the .onnx file", set_symbol, 0 },
     { "--prefix-model", NULL, NULL, NULL, " compile ", false, false, "names are MODEL_DISPATCHABLE",
       FLAG(prefix_model) },
     { "--trace", NULL, "FILE", NULL, " run compile ", false, false,

@@ -54,6 +54,28 @@ run compile "$example/digits.onnx" --dim batch=1 --quiet -o "$made" --weights "$
 expect_error 'an output' 1 "$made/digits.o: would replace the file of --weights"
 run compile "$example/digits.onnx" --dim batch=1 -o "$made" --weights "$work/no/w"
 expect_status 'a folder that is not there' 1
+
+# A file's name may be longer than a name in C.
+long=a_model_of_handwritten_digits_with_weights_of_a_logistic_regression
+cp "$example/digits.onnx" "$work/$long.onnx"
+cp "$example/digits.onnx" "$work/$long.2.onnx"
+run compile "$work/$long.onnx" "$work/$long.2.onnx" --dim batch=1 -o "$work/long"
+expect_status 'two long names' 0
+begin=a_model_of_handwritten_digits_with_weights_of_a_logist
+printf '%s\n' "$work/$long.onnx: note: its symbol in C is ${begin}_7ea229ec" \
+    "$work/$long.2.onnx: note: its symbol in C is ${begin}_45ed783c" >"$work/expected"
+count=$((count + 1))
+cmp -s "$work/expected" "$work/err" || fail "two long names: $(cat "$work/err")"
+[ -s "$work/long/${begin}_7ea229ec.o" ] && [ -s "$work/long/${begin}_45ed783c.h" ] || fail 'two long names: files'
+run compile "$work/$long.onnx" --dim batch=1 --symbol digits -o "$made"
+expect_status '--symbol' 0
+[ ! -s "$work/err" ] || fail "--symbol: $(cat "$work/err")"
+classifies '--symbol'
+run compile "$work/$long.onnx" "$work/$long.2.onnx" --dim batch=1 --symbol digits -o "$work/x"
+expect_error 'two kernels' 1 "$work/$long.2.onnx: --symbol digits is for one kernel, and there are more"
+run compile "$work/$long.onnx" --dim batch=1 --symbol long -o "$work/x"
+expect_error 'no name' 2 'opjit: --symbol: name "long": is a word of C or C++, a function of the C library, or reserved'
+
 # Some of the sizes that are tried can't be read, and nobody asks why: this ended the program.
 for level in v2 v3 v4; do # ten outputs are more than a vector of AVX2, and fewer than one of AVX-512
     run compile "$example/digits.onnx" --dim batch=1..64:8 --target cpu:x86-64-$level -o "$made"

@@ -39,7 +39,8 @@ uint32_t opjit_cli_emit_kinds(const char *name, size_t length)
 typedef struct origin {
     const char *model;
     char dispatchable[64];
-    const char *renamed; /* its place in the model, where the symbol is not its name */
+    bool renamed;      /* the symbol is not its name */
+    const char *place; /* in the model; NULL: the whole of it */
 } origin;
 
 typedef struct compiler {
@@ -89,22 +90,37 @@ static opjit_status check_unique(const compiler *c, cli_model *m, const cli_disp
 static opjit_status note_symbol(compiler *c, cli_model *m, const cli_dispatchable *d, uint32_t kernel)
 {
     const size_t length = strlen(c->symbol), name = d->json->key_length;
+    origin *const o = &c->origins[kernel];
     const bool ends = length >= name && memcmp(c->symbol + length - name, d->json->key, name) == 0;
     char place[CLI_PLACE];
-    if (ends && (c->options->prefix_model || length == name))
+    if (c->options->symbol != NULL || (ends && (c->options->prefix_model || length == name)))
         return OPJIT_OK;
     opjit_cli_json_path(d->json, place, sizeof place);
-    c->origins[kernel].renamed = opjit_rt_arena_string(&c->arena, place, strlen(place));
-    return c->origins[kernel].renamed != NULL ? OPJIT_OK : opjit_cli_no_memory(m, d->json);
+    o->renamed = true;
+    o->place = opjit_rt_arena_string(&c->arena, place, strlen(place));
+    return o->place != NULL ? OPJIT_OK : opjit_cli_no_memory(m, d->json);
 }
 
 /* Once all is well, so that an error is the only line there is. */
 static void put_notes(const compiler *c)
 {
     for (uint32_t i = 0; i < opjit_artifact_count(c->artifact); i++)
-        if (c->origins[i].renamed != NULL)
-            opjit_cli_note(c->options, c->origins[i].model, c->origins[i].renamed, "its symbol in C is %s",
+        if (c->origins[i].renamed)
+            opjit_cli_note(c->options, c->origins[i].model, c->origins[i].place, "its symbol in C is %s",
                            opjit_artifact_name(c->artifact, i));
+}
+
+/* The symbol of the next kernel, which is called so, or as --symbol says.  model: of --prefix-model, or NULL. */
+static opjit_status find_symbol(compiler *c, const char *model, const char *name, size_t length, opjit_error *error)
+{
+    const char *const given = c->options->symbol;
+    if (given == NULL)
+        return opjit_cli_symbol(model, name, length, c->symbol, error);
+    if (opjit_artifact_count(c->artifact) != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "--symbol %s is for one kernel, and there are more",
+                                  given);
+    memcpy(c->symbol, given, strlen(given) + 1); /* it is a name, so it fits */
+    return OPJIT_OK;
 }
 
 static opjit_status add(compiler *c, cli_model *m, cli_dispatchable *d)
@@ -114,8 +130,8 @@ static opjit_status add(compiler *c, cli_model *m, cli_dispatchable *d)
     opjit_status status;
     char name[64];
     TRY(opjit_cli_at(m, d->json,
-                     opjit_cli_symbol(c->options->prefix_model ? m->path : NULL, d->json->key, d->json->key_length,
-                                      c->symbol, &m->report.error)));
+                     find_symbol(c, c->options->prefix_model ? m->path : NULL, d->json->key, d->json->key_length,
+                                 &m->report.error)));
     TRY(check_unique(c, m, d));
     snprintf(name, sizeof name, "%.*s%s", CLI_QUOTE_KEY(d->json));
     TRY(opjit_cli_at(m, d->json, remember(c, m->path, name, &m->report.error, index)));
@@ -153,12 +169,15 @@ static opjit_status read_model(compiler *c, cli_model *m)
 static opjit_status add_onnx(compiler *c, cli_onnx *m)
 {
     const char *const slash = strrchr(m->path, '/'), *const name = slash == NULL ? m->path : slash + 1;
+    const size_t stem = strlen(name) - strlen(".onnx");
     const uint32_t index = opjit_artifact_count(c->artifact);
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
     const DML_GRAPH_DESC *desc;
     TRY(opjit_cli_onnx_open(c->options, m->path, c->context, false, m));
-    TRY(opjit_cli_symbol(NULL, name, strlen(name) - strlen(".onnx"), c->symbol, &m->error));
+    TRY(find_symbol(c, NULL, name, stem, &m->error));
     TRY(remember(c, m->path, name, &m->error, index));
+    c->origins[index].renamed =
+        c->options->symbol == NULL && (strlen(c->symbol) != stem || memcmp(c->symbol, name, stem) != 0);
     compile.name = c->symbol;
     if (m->range_count != 0)
         return opjit_model_add_dynamic(m->model, c->artifact, m->ranges, m->range_count, &compile, &m->error);

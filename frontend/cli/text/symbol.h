@@ -8,8 +8,8 @@
 #define SYMBOL_SIZE 64u /* bytes, NUL included */
 
 /* The function's name for a dispatchable: what is no letter or digit becomes an underscore, several of them one, none
- * at the ends; "k" before a digit, "_op" after a word that C, C++ or their libraries have taken.  model: path of the
- * model whose name comes first, or NULL.  LIMIT where the name gets too long. */
+ * at the ends; "k" before a digit, "_op" after a word that C, C++ or their libraries have taken; digits of a hash in
+ * place of the end of a name that is too long.  model: path of the model whose name comes first, or NULL. */
 opjit_status opjit_cli_symbol(const char *model, const char *name, size_t length, char symbol[static SYMBOL_SIZE],
                               opjit_error *error);
 
