@@ -164,6 +164,9 @@ static ir_ref simplify_choice(ir_func *f, ir_op op, const ir_ref *operands)
         return op == IR_IMIN ? x : y;
     if (opjit_ir_at_most(f, y, x))
         return op == IR_IMIN ? y : x;
+    /* imin(imin(x, a), b) is imin(x, b), as b is below a here; likewise imax. */
+    if (is_const(f, y) && ir_at(f, x)->op == op && is_const(f, ir_operand(f, x, 1)))
+        return ir_make2(f, op, IR_INDEX, ir_operand(f, x, 0), y);
     return 0;
 }
 
@@ -259,6 +262,17 @@ static ir_ref simplify_select(ir_func *f, ir_ref c, ir_ref a, ir_ref b)
     if (ir_at(f, a)->type == IR_BOOL && is_const(f, a) && is_const(f, b)) /* they differ: true, false or the reverse */
         return ir_at(f, a)->imm != 0 ? c : ir_make1(f, IR_NOT, IR_BOOL, c);
     return 0;
+}
+
+/* Whether a bool as a number is 0, or is not, is said by the bool.  0: it is no such comparison. */
+static ir_ref simplify_truth(ir_func *f, ir_op op, ir_ref x, ir_ref zero)
+{
+    if ((op != IR_NE && op != IR_EQ) || !is_const(f, zero) || ir_at(f, zero)->imm != 0 || ir_at(f, x)->op != IR_CAST)
+        return 0;
+    const ir_ref value = ir_operand(f, x, 0);
+    if (ir_at(f, value)->type != IR_BOOL)
+        return 0;
+    return op == IR_NE ? value : ir_make1(f, IR_NOT, IR_BOOL, value);
 }
 
 /* A comparison or conversion of a select between constants is itself a select between constants, or the condition. */
@@ -451,10 +465,12 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
     case IR_EQ:
     case IR_NE:
     case IR_LT:
-    case IR_LE:
-        if (ir_at(f, operands[0])->type != IR_INDEX)
-            return simplify_chosen(f, op, type, count, operands);
-        return simplify_comparison(f, op, operands);
+    case IR_LE: {
+        if (ir_at(f, operands[0])->type == IR_INDEX)
+            return simplify_comparison(f, op, operands);
+        const ir_ref truth = simplify_truth(f, op, operands[0], operands[1]);
+        return truth != 0 ? truth : simplify_chosen(f, op, type, count, operands);
+    }
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
     case IR_EXP: return simplify_exp(f, type, operands[0]);
     case IR_CAST: {
