@@ -269,9 +269,10 @@ opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *optio
                                   const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 /* The outputs of a graph that has no inputs, each packed in memory of its bytes, computed at once by the interpreter;
- * for a few elements (evaluate.c). */
-opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, void *const *outputs,
-                               opjit_error *error);
+ * for a few elements (evaluate.c).  *done is false, and nothing is computed, where that takes more elements and terms
+ * than `most`. */
+opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, uint64_t most, void *const *outputs,
+                               bool *done, opjit_error *error);
 
 #define FE_VARIANTS_MAX 32u /* no fewer than IR_RANGES */
 

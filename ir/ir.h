@@ -494,5 +494,7 @@ typedef struct ir_run {
  * simulates a grid and reports an error where two threads access a byte in a way that needs a sync between them
  * (race.c). */
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
+/* Value form: how many elements, updates and terms of reductions that takes, at most (analysis/work.c). */
+uint64_t opjit_ir_work(const ir_func *f);
 
 #endif

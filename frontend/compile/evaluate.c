@@ -17,8 +17,8 @@ static void **buffers_of(fe_graph *graph, const DML_GRAPH_DESC *desc, void *cons
     return buffers;
 }
 
-static opjit_status evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, void *const *outputs, fe_graph *graph,
-                             opjit_error *error)
+static opjit_status evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, uint64_t most, void *const *outputs,
+                             fe_graph *graph, bool *done, opjit_error *error)
 {
     const fe_subject subject = { .desc = desc };
     fe_options options;
@@ -32,19 +32,20 @@ static opjit_status evaluate(opjit_context *context, const DML_GRAPH_DESC *desc,
     if (run.buffers == NULL)
         return opjit_rt_no_memory(error);
     TRY(opjit_fe_graph_lower(graph, &options, "constants", &context->core->allocator, &f, error));
-    const opjit_status status = opjit_ir_interpret(&f, &run, error);
+    *done = opjit_ir_work(&f) <= most;
+    const opjit_status status = *done ? opjit_ir_interpret(&f, &run, error) : OPJIT_OK;
     opjit_ir_free(&f);
     return status;
 }
 
-opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, void *const *outputs,
-                               opjit_error *error)
+opjit_status opjit_fe_evaluate(opjit_context *context, const DML_GRAPH_DESC *desc, uint64_t most, void *const *outputs,
+                               bool *done, opjit_error *error)
 {
     _Alignas(16) uint8_t room[8192]; /* for a few nodes */
     fe_graph graph = { 0 };
 
     opjit_rt_arena_init_in(&graph.arena, &context->core->allocator, room, sizeof room);
-    const opjit_status status = evaluate(context, desc, outputs, &graph, error);
+    const opjit_status status = evaluate(context, desc, most, outputs, &graph, done, error);
     opjit_fe_graph_free(&graph);
     return status;
 }

@@ -5,18 +5,20 @@
 
 enum {
     FOLDED_MOST = 1 << 18, /* elements of results */
-    WEIGHTS_MOST = 1 << 12, /* of those that no size, place or condition is made of */
-    PRODUCT_MOST = 1 << 12, /* elements that a product or convolution reads */
-    DEQUANTIZED_MOST = 64 /* elements that DequantizeLinear makes */
+    WEIGHTS_MOST = 1 << 9, /* of those that no size, place or condition is made of */
+    WORK_MOST = 1 << 20,   /* elements and terms of sums */
+    WEIGHTS_WORK_MOST = 1 << 13,
+    DEQUANTIZED_MOST = 64  /* elements that DequantizeLinear makes */
 };
 
-/* Makes constants of what the node made in the graph. */
-static opjit_status take_outputs(onnx_import *m, onnx_call *c)
+/* Makes constants of what the node made in the graph; *done is false where that would take more than `most`. */
+static opjit_status take_outputs(onnx_import *m, onnx_call *c, uint64_t most, bool *done)
 {
     void **const data = ARENA_ARRAY(m->arena, void *, (size_t)c->output_count + 1);
     void **const made = ARENA_ARRAY(m->arena, void *, (size_t)c->output_count + 1);
     const DML_GRAPH_DESC *desc;
     uint32_t count = 0;
+    *done = true;
     if (data == NULL || made == NULL)
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < c->output_count; i++) {
@@ -37,9 +39,9 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
     }
     if (count != 0) {
         TRY(opjit_graph_get_desc(m->graph, &desc, m->error));
-        TRY(opjit_fe_evaluate(m->context, desc, made, m->error));
+        TRY(opjit_fe_evaluate(m->context, desc, most, made, done, m->error));
     }
-    for (uint32_t i = 0; i < c->output_count; i++)
+    for (uint32_t i = 0; i < c->output_count && *done; i++)
         if (data[i] != NULL) {
             c->outputs[i].data = data[i];
             c->outputs[i].tensor = (opjit_tensor){ 0, 0 };
@@ -47,37 +49,23 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
     return OPJIT_OK;
 }
 
-/* Whether an element of the result takes many others. */
-static bool is_product(const onnx_row *row)
+/* Whether the results are few enough to be computed here, and *work how much that may take.  A kernel computes the
+ * others once, from its constants, and faster than the interpreter does each time that the model is read: weights
+ * stored as float16, say, or products.  Dequantized ones are mostly read by operators that take the integers instead,
+ * and are then computed by nobody. */
+static bool is_small(const onnx_call *c, uint64_t *work)
 {
-    return row->make == opjit_onnx_gemm || row->make == opjit_onnx_matmul || row->make == opjit_onnx_einsum ||
-           row->make == opjit_onnx_conv || row->make == opjit_onnx_conv_transpose;
-}
-
-/* The most elements of a result of that type that are computed here. */
-static uint64_t most_of(const onnx_call *c, int32_t type)
-{
-    if (c->row->make == opjit_onnx_dequantize)
-        return DEQUANTIZED_MOST;
-    return type == ONNX_INT64 || type == ONNX_INT32 || type == ONNX_BOOL ? FOLDED_MOST : WEIGHTS_MOST;
-}
-
-/* Whether the results are few enough to be computed here.  A kernel computes the others once, from its constants, and
- * faster than the interpreter does each time that the model is read: weights stored as float16, say.  Dequantized ones
- * are mostly read by operators that take the integers instead, and are then computed by nobody. */
-static bool is_small(const onnx_call *c)
-{
-    uint64_t total = 0, read = 0;
-    for (uint32_t i = 0; i < c->input_count && is_product(c->row); i++) {
-        const uint64_t count = c->inputs[i] == NULL ? 0 : opjit_onnx_elements_of(c->inputs[i]);
-        if (count > PRODUCT_MOST || (read += count) > PRODUCT_MOST)
-            return false;
-    }
+    const bool dequantized = c->row->make == opjit_onnx_dequantize;
+    uint64_t total = 0;
+    *work = WORK_MOST;
     for (uint32_t i = 0; i < c->output_count; i++) {
         const onnx_value *const v = &c->outputs[i];
         const uint64_t count = v->type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(v);
-        if (count > most_of(c, v->type) || (total += count) > FOLDED_MOST)
+        const bool weights = v->type != ONNX_INT64 && v->type != ONNX_INT32 && v->type != ONNX_BOOL && count != 0;
+        if (count > (dequantized ? DEQUANTIZED_MOST : weights ? WEIGHTS_MOST : FOLDED_MOST) ||
+            (total += count) > FOLDED_MOST)
             return false;
+        *work = weights ? WEIGHTS_WORK_MOST : *work;
     }
     return true;
 }
@@ -102,9 +90,10 @@ opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c)
     if (m->error->status == OPJIT_OK)
         c->row->make(m, c);
     (void)opjit_onnx_status(m);
-    const bool here = is_small(c);
+    uint64_t work;
+    bool here = is_small(c, &work);
     if (m->error->status == OPJIT_OK && here)
-        take_outputs(m, c);
+        take_outputs(m, c, work, &here);
     opjit_graph_destroy(m->graph);
     m->graph = graph;
     c->inputs = inputs;

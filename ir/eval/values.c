@@ -62,12 +62,39 @@ static uint64_t element_of(machine *m, ir_ref item)
     return ir_at(f, item)->kind ? reduced(m, item) : opjit_ir_m_eval(m, ir_operand(f, item, 0));
 }
 
+/* One pass along the dimension that is scanned, at the other coordinates: each element is one value on from its
+ * neighbour. */
+static void scan(machine *m, ir_ref item, uint32_t along)
+{
+    const ir_func *f = m->f;
+    const ir_ref var = opjit_ir_reduced(f, item);
+    const int64_t size = (int64_t)f->tensors[ir_at(f, item)->ref].sizes[along];
+    *value_of(m, ir_operand(f, item, 1 + along)) = 0;
+    const ir_ref most = ir_operand(f, item, ir_at(f, item)->count - 1);
+    const int64_t ahead = (int64_t)opjit_ir_m_eval(m, most); /* 0: exclusive */
+    opjit_ir_m_start(m, item);
+    m->innermost = 0;
+    for (int64_t i = 0; i < size && !m->wrong; i++) {
+        for (; m->innermost < i + ahead && !m->wrong; m->innermost++) {
+            *value_of(m, var) = (uint64_t)m->innermost;
+            opjit_ir_m_update(m, item, ir_operand(f, item, 0), var);
+        }
+        *value_of(m, ir_operand(f, item, 1 + along)) = (uint64_t)i;
+        opjit_ir_m_store(m, item, 1, opjit_ir_m_get(m, ir_at(f, item), item));
+    }
+}
+
 /* The elements with the coordinates that are set so far, which are those before `dimension`. */
 static void run_definition(machine *m, ir_ref item, uint32_t dimension)
 {
     const ir_func *f = m->f;
     const ir_node *node = ir_at(f, item);
     const ir_tensor *tensor = &f->tensors[node->ref];
+    const int32_t along = opjit_ir_scanned(f, item);
+    if (dimension == tensor->rank && along >= 0) {
+        scan(m, item, (uint32_t)along);
+        return;
+    }
     if (dimension == tensor->rank) {
         const uint64_t bits = element_of(m, item);
         if (node->imm && !node->kind)
@@ -78,7 +105,8 @@ static void run_definition(machine *m, ir_ref item, uint32_t dimension)
     }
     const uint64_t size =
         node->imm && !node->kind ? opjit_ir_m_eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1))
-                                 : tensor->sizes[dimension];
+        : along == (int32_t)dimension ? 1
+                                      : tensor->sizes[dimension];
     for (uint64_t i = 0; i < size && !m->wrong; i++) {
         *value_of(m, ir_operand(f, item, 1 + dimension)) = i;
         run_definition(m, item, dimension + 1);

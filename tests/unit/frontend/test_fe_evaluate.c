@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_evaluate.c - graphs of constants that are computed at once: the bytes of a kernel of them, from constants at
- * any address, without a leak when memory ends. */
+ * any address, without a leak when memory ends; not where that takes too much. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -62,10 +62,11 @@ static opjit_status evaluate(bool with_input)
     void *const to[OUTPUTS] = { out[0][0], out[0][1], out[0][2] };
     const DML_GRAPH_DESC *desc;
     opjit_graph *g;
+    bool done;
     TRY(describe(&g, with_input));
     opjit_status status = opjit_graph_get_desc(g, &desc, &error);
     if (status == OPJIT_OK)
-        status = opjit_fe_evaluate(context, desc, to, &error);
+        status = opjit_fe_evaluate(context, desc, UINT64_MAX, to, &done, &error);
     opjit_graph_destroy(g);
     return status;
 }
@@ -92,6 +93,53 @@ START_TEST(as_a_kernel)
     ck_assert(joined[2] == 320 && joined[5] == 6 && joined[6] == 640);
     for (int i = 0; i < OUTPUTS; i++)
         ck_assert_mem_eq(out[0][i], out[1][i], (size_t)bindings[i].bytes);
+}
+END_TEST
+
+/* Sums so far of a hundred thousand constants: one pass, which took an hour of additions before. */
+START_TEST(one_pass)
+{
+    enum { COUNT = 100000 };
+    static int64_t numbers[COUNT], sums[COUNT];
+    void *const to[1] = { sums };
+    const uint32_t sizes_of[1] = { COUNT };
+    const DML_GRAPH_DESC *desc;
+    opjit_graph *g;
+    bool done;
+    for (int64_t i = 0; i < COUNT; i++)
+        numbers[i] = i;
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+        const opjit_tensor x = opjit_graph_constant(g, DML_TENSOR_DATA_TYPE_INT64, 1, sizes_of, numbers,
+                                                    sizeof numbers, OPJIT_GRAPH_BORROW);
+        opjit_graph_output(g, NULL, opjit_graph_cumulative_sum(g, x, 0, exclusive));
+        ck_assert_int_eq(opjit_graph_get_desc(g, &desc, &error), OPJIT_OK);
+        ck_assert_msg(opjit_fe_evaluate(context, desc, 8 * COUNT, to, &done, &error) == OPJIT_OK, "%s", error.message);
+        ck_assert(done);
+        for (int64_t i = 0; i < COUNT; i++)
+            ck_assert_int_eq(sums[i], exclusive ? i * (i - 1) / 2 : i * (i + 1) / 2);
+        opjit_graph_destroy(g);
+    }
+}
+END_TEST
+
+/* A product of 300 x 300 has 27 million terms. */
+START_TEST(too_much)
+{
+    static float factor[300 * 300], product[300 * 300];
+    void *const to[1] = { product };
+    const uint32_t square[2] = { 300, 300 };
+    const DML_GRAPH_DESC *desc;
+    opjit_graph *g;
+    bool done = true;
+    ck_assert_int_eq(opjit_graph_create(context, &g, &error), OPJIT_OK);
+    const opjit_tensor a = opjit_graph_constant(g, DML_TENSOR_DATA_TYPE_FLOAT32, 2, square, factor, sizeof factor,
+                                                OPJIT_GRAPH_BORROW);
+    opjit_graph_output(g, NULL, opjit_graph_matrix_multiply(g, a, a, 0, 0));
+    ck_assert_int_eq(opjit_graph_get_desc(g, &desc, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_fe_evaluate(context, desc, 27000000, to, &done, &error), OPJIT_OK);
+    ck_assert(!done);
+    opjit_graph_destroy(g);
 }
 END_TEST
 
@@ -127,6 +175,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, as_a_kernel);
+    tcase_add_test(tcase, one_pass);
+    tcase_add_test(tcase, too_much);
     tcase_add_test(tcase, inputs_are_refused);
     tcase_add_test(tcase, out_of_memory);
     srunner_run_all(runner, CK_ENV);
