@@ -126,28 +126,49 @@ void opjit_ir_cut_sequences(ir_func *f, bool may_cut)
 
 /* --- definitions that are one constant --------------------------------------------------------------------------- */
 
-/* Whoever reads a definition all elements of which are one constant has the constant: what is counted by it is a number
- * before place looks at it. */
-void opjit_ir_read_constants(ir_func *f)
+/* The loads of each tensor, once a definition is a constant. */
+typedef struct loads {
+    ir_ref *first, *next; /* by tensor, by load */
+} loads;
+
+static bool find_loads(ir_func *f, uint32_t node_count, loads *l)
+{
+    l->first = ARENA_ARRAY(&f->scratch, ir_ref, f->tensor_count);
+    l->next = ARENA_ARRAY(&f->scratch, ir_ref, node_count);
+    f->failed = f->failed || l->first == NULL || l->next == NULL;
+    for (ir_ref r = 1; r < node_count && !f->failed; r++) {
+        if (ir_at(f, r)->op != IR_LOAD)
+            continue;
+        const uint32_t t = opjit_ir_root(f, ir_at(f, r)->ref);
+        l->next[r] = l->first[t];
+        l->first[t] = r;
+    }
+    return !f->failed;
+}
+
+static bool is_one_constant(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    return n->op == IR_DEF && n->kind == 0 && !ir_is_of_recurrence(&f->tensors[n->ref]) &&
+           ir_at(f, ir_operand(f, statement, 0))->op == IR_CONST;
+}
+
+/* Whoever reads a definition all elements of which are one constant has the constant, and may be one itself: so what is
+ * counted by it is a number before place looks at it. */
+void opjit_ir_simplify_operands(ir_func *f)
 {
     const rt_arena_mark mark = rt_arena_position(&f->scratch);
-    ir_ref *constants = ARENA_ARRAY(&f->scratch, ir_ref, f->tensor_count);
     ir_map map = { 0 };
-    bool any = false;
-    f->failed = f->failed || constants == NULL;
+    loads l = { NULL, NULL };
+    rebuild b;
+    if (!opjit_ir_rebuild_begin(f, &map, &b))
+        return;
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
-        const ir_node *n = ir_at(f, s);
-        if (n->op != IR_DEF || n->kind != 0 || ir_is_of_recurrence(&f->tensors[n->ref]) ||
-            ir_at(f, ir_operand(f, s, 0))->op != IR_CONST)
+        opjit_ir_rebuild_operands(&b, s);
+        if (f->failed || !is_one_constant(f, s) || (l.next == NULL && !find_loads(f, b.count, &l)))
             continue;
-        constants[n->ref] = ir_operand(f, s, 0);
-        any = true;
-    }
-    for (ir_ref r = 1; any && r < f->node_count && !f->failed; r++)
-        if (ir_at(f, r)->op == IR_LOAD && constants[opjit_ir_root(f, ir_at(f, r)->ref)] != 0)
-            ir_map_set(f, &map, r, constants[opjit_ir_root(f, ir_at(f, r)->ref)]);
-    if (any && !f->failed) {
-        opjit_ir_remake_operands(f, &map, f->body);
+        for (ir_ref r = l.first[ir_at(f, s)->ref]; r != 0; r = l.next[r])
+            ir_map_set(f, &map, r, ir_operand(f, s, 0));
         ir_took(f, IR_STEP_CONSTANTS);
     }
     opjit_rt_arena_rewind(&f->scratch, mark);

@@ -40,6 +40,15 @@ ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
 ir_ref opjit_ir_without_bounds(ir_func *f, ir_ref index, uint32_t depth);
 /* Rebuilds the operands of every statement in the list and below, in place, under the map. */
 void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
+/* The same, statement by statement: the map may grow between them by what no statement before has read. */
+typedef struct rebuild {
+    ir_func *f;
+    ir_map *map;
+    uint32_t count; /* nodes at the start: only these are walked */
+    uint32_t now;   /* the walk that the memos belong to */
+} rebuild;
+bool opjit_ir_rebuild_begin(ir_func *f, ir_map *map, rebuild *b); /* false: no memory */
+void opjit_ir_rebuild_operands(rebuild *b, ir_ref statement);
 
 /* A list that is being built: the block of parent (0: a detached list, whose head is first). */
 typedef struct block {
@@ -218,7 +227,7 @@ static inline void ir_took(ir_func *f, ir_step step)
 /* --- steps over a function ---------------------------------------------------------------------------------------- */
 /* fold.c: an output that is a sequence of floats becomes a constant from where it is one; may_cut: for part of it. */
 void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
-void opjit_ir_read_constants(ir_func *f); /* fold.c: of definitions that are one constant */
+void opjit_ir_simplify_operands(ir_func *f); /* fold.c: all expressions, and who reads what is one constant */
 void opjit_ir_round_nearest(ir_func *f);  /* nearest.c */
 void opjit_ir_look_up_bytes(ir_func *f, const rt_target *target); /* byte_table.c; NULL: any target */
 void opjit_ir_remove_unread(ir_func *f);  /* fold.c: definitions */

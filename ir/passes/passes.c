@@ -29,11 +29,9 @@ static bool is_value_form(const ir_func *f)
  * reaches, such as INT32_MIN, is gone. */
 static opjit_status fold(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
-    ir_map map = { 0 };
     (void)error;
-    opjit_ir_remake_operands(f, &map, f->body);
+    opjit_ir_simplify_operands(f);
     if (is_value_form(f)) {
-        opjit_ir_read_constants(f);
         if (env->target != NULL && rt_target_rounds(env->target))
             opjit_ir_round_nearest(f);
         if (!has_threads(env) && !f->failed)
@@ -150,6 +148,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
 static opjit_status collapse(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
     block stages = { 0 };
+    if (f->phase >= IR_COLLAPSED)
+        return OPJIT_OK; /* with merged layouts a nest would be measured anew, and quotients fold further */
     const uint8_t *uses = opjit_ir_stages_of(f);
     if (uses == NULL)
         return opjit_rt_no_memory(error);

@@ -55,14 +55,7 @@ uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first)
 
 /* --- rebuild ---------------------------------------------------------------------------------------------------- */
 
-typedef struct rebuild {
-    ir_func *f;
-    ir_map *map;
-    uint32_t count; /* nodes at the start: only these are walked */
-    uint32_t now;   /* the walk that these memos belong to */
-} rebuild;
-
-static bool rebuild_begin(ir_func *f, ir_map *map, rebuild *b)
+bool opjit_ir_rebuild_begin(ir_func *f, ir_map *map, rebuild *b)
 {
     *b = (rebuild){ .f = f, .map = map, .count = f->node_count, .now = opjit_ir_walk_begin(f) };
     return b->now != 0;
@@ -161,7 +154,7 @@ static ir_ref remake(rebuild *b, ir_ref expr)
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr)
 {
     rebuild b;
-    return rebuild_begin(f, map, &b) ? remake(&b, expr) : 0;
+    return opjit_ir_rebuild_begin(f, map, &b) ? remake(&b, expr) : 0;
 }
 
 /* A loop like `old` with its bounds under the map. */
@@ -241,26 +234,28 @@ static ir_ref remake_list(rebuild *b, ir_ref first)
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first)
 {
     rebuild b;
-    return rebuild_begin(f, map, &b) ? remake_list(&b, first) : 0;
+    return opjit_ir_rebuild_begin(f, map, &b) ? remake_list(&b, first) : 0;
 }
 
-static void remake_in_place(rebuild *b, ir_ref first)
+/* The last operand first: the number of values that a reduction's variable has bounds what the others read. */
+void opjit_ir_rebuild_operands(rebuild *b, ir_ref statement)
 {
     ir_func *f = b->f;
-    for (ir_ref s = first; s != 0 && !f->failed; s = ir_at(f, s)->next) {
-        for (uint32_t i = 0; i < ir_at(f, s)->count; i++) {
-            const ir_ref made = remake(b, ir_operand(f, s, i)); /* may move the operands */
-            f->operands[ir_at(f, s)->first + i] = made;
-        }
-        remake_in_place(b, ir_at(f, s)->body);
+    for (uint32_t i = ir_at(f, statement)->count; i-- > 0;) {
+        const ir_ref made = remake(b, ir_operand(f, statement, i)); /* may move the operands */
+        f->operands[ir_at(f, statement)->first + i] = made;
     }
+    for (ir_ref s = ir_at(f, statement)->body; s != 0 && !f->failed; s = ir_at(f, s)->next)
+        opjit_ir_rebuild_operands(b, s);
 }
 
 void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first)
 {
     rebuild b;
-    if (rebuild_begin(f, map, &b))
-        remake_in_place(&b, first);
+    if (!opjit_ir_rebuild_begin(f, map, &b))
+        return;
+    for (ir_ref s = first; s != 0 && !f->failed; s = ir_at(f, s)->next)
+        opjit_ir_rebuild_operands(&b, s);
 }
 
 /* --- lists ------------------------------------------------------------------------------------------------------ */
