@@ -127,7 +127,7 @@ static bool push(bounds *b, ir_ref x, ir_ref y, int64_t least)
     if (i == k->count) {
         const ir_ref expr = difference(b, x, y, divided ? &sum : NULL);
         *g = (guard){ .expr = expr, .var = variable_of(f, expr), .divisor = divisor_of(f, &sum), .sum = sum };
-        if (divided && g->var == 0)
+        if (g->var == 0 && sum.count > 0)
             g->var = sum.atoms[0];
         k->count++;
     }
@@ -183,17 +183,18 @@ static int64_t choice_is_divided_by(const ir_func *f, ir_ref limit)
 
 static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict);
 
-/* Whether x + strict <= q is impossible, or says no more than it does with p in place of q. */
-static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict, uint32_t depth)
+/* Whether x + strict <= q is impossible, or says no more than it does with p in place of q; above: q + strict <= x. */
+static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict, bool above, uint32_t depth)
 {
     const ir_func *f = b->v->f;
     const ir_ref value = ir_let_value(f, q);
     const ir_op op = (ir_op)ir_at(f, value)->op;
-    if (opjit_ir_guards_prove(b, q, x, strict - 1, 1) || opjit_ir_proves_le(f, q, p, 0))
+    if (opjit_ir_guards_prove(b, above ? x : q, above ? q : x, strict - 1, 1) ||
+        opjit_ir_proves_le(f, above ? p : q, above ? q : p, 0))
         return true;
-    return depth > 0 && (op == IR_CLAMP || op == IR_IMAX) &&
-           says_no_more(b, x, ir_operand(f, value, 0), p, strict, depth - 1) &&
-           says_no_more(b, x, ir_operand(f, value, 1), p, strict, depth - 1);
+    return depth > 0 && (above ? op == IR_IMIN : op == IR_CLAMP || op == IR_IMAX) &&
+           says_no_more(b, x, ir_operand(f, value, 0), p, strict, above, depth - 1) &&
+           says_no_more(b, x, ir_operand(f, value, 1), p, strict, above, depth - 1);
 }
 
 /* x + strict <= limit.  If x is below max(p, q) and not below q, it is below p; clamp is such a max. */
@@ -204,7 +205,7 @@ static uint32_t learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict, u
     const ir_op op = (ir_op)ir_at(f, value)->op;
     for (uint32_t i = 0; i < 2 && (op == IR_CLAMP || op == IR_IMAX) && drawn == 0; i++) {
         const ir_ref p = ir_operand(f, value, i), q = ir_operand(f, value, 1 - i);
-        if (!says_no_more(b, x, q, p, strict, 3))
+        if (!says_no_more(b, x, q, p, strict, false, 3))
             continue;
         push_less(b, x, p, strict);
         drawn = 1;
@@ -224,9 +225,10 @@ static uint32_t learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict, u
         drawn = 1;
     }
     for (uint32_t i = 0; i < 2 && op == IR_IMIN; i++) {
-        if ((drawn & 1u << i) != 0 || !opjit_ir_guards_prove(b, x, ir_operand(f, value, 1 - i), strict - 1, 1))
+        const ir_ref p = ir_operand(f, value, i), q = ir_operand(f, value, 1 - i);
+        if ((drawn & 1u << i) != 0 || !says_no_more(b, x, q, p, strict, true, 3))
             continue;
-        push_less(b, ir_operand(f, value, i), x, strict);
+        push_less(b, p, x, strict);
         drawn |= 1u << i;
     }
     return drawn;
@@ -263,8 +265,8 @@ static void push_undivided(bounds *b, ir_ref less, ir_ref more, int64_t strict)
         push_less(b, ir_make2(f, IR_IMUL, IR_INDEX, less, opjit_ir_index(f, by)), high, above);
 }
 
-/* less + strict <= more.  What is below the smaller of two is below both, and what is below a number that is rounded
- * down is below that number. */
+/* less + strict <= more.  What is below the smaller of two is below both, what is below a clamp is below its high end,
+ * and what is below a number that is rounded down is below that number. */
 static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
 {
     const ir_func *f = b->v->f;
@@ -281,6 +283,8 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
                   product);
     for (uint32_t i = 0; i < 2 && ir_at(f, limit)->op == IR_IMIN; i++)
         push_less(b, less, ir_operand(f, limit, i), strict);
+    if (ir_at(f, limit)->op == IR_CLAMP)
+        push_less(b, less, ir_operand(f, limit, 2), strict);
     push_undivided(b, less, more, strict);
 }
 
