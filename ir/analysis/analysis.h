@@ -180,6 +180,8 @@ bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack);
 /* The same by a search that ends after so many sums, at most IR_SUMS. */
 enum { IR_SUMS = 128 };
 bool opjit_ir_proves_within(const ir_func *f, ir_ref a, ir_ref b, int64_t slack, uint32_t sums);
+/* What a remainder with one quotient is its operand less; -1: it may have several, or r is none. */
+int64_t opjit_ir_only_multiple(const ir_func *f, ir_ref r);
 /* Whether the intervals of its terms say that a sum is at most 0: the first step of that search. */
 bool opjit_ir_sum_is_at_most_0(const ir_func *f, const ir_affine *sum);
 

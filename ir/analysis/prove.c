@@ -67,6 +67,23 @@ static bool prove_with(proof *p, const ir_affine *s, uint32_t i, int64_t factor,
            checked_addi(changed.constant, product, &changed.constant) && prove(p, &changed, depth - 1);
 }
 
+static int64_t only_multiple(interval_walk *w, ir_ref r)
+{
+    const ir_func *f = w->f;
+    if (ir_at(f, r)->op != IR_IMOD || !ir_is_index_const(f, ir_operand(f, r, 1)))
+        return -1;
+    const int64_t by = ir_index_value(f, ir_operand(f, r, 1));
+    const ir_interval x = opjit_ir_walk_interval(w, ir_operand(f, r, 0));
+    return by < 1 || x.lo < 0 || interval_is_empty(x) || x.lo / by != x.hi / by ? -1 : x.lo / by * by;
+}
+
+int64_t opjit_ir_only_multiple(const ir_func *f, ir_ref r)
+{
+    interval_walk w;
+    interval_walk_begin(&w, f);
+    return only_multiple(&w, r);
+}
+
 /* Replaces term i by an expression that is no smaller (factor > 0) or no larger (factor < 0). */
 static bool prove_by_term(proof *p, const ir_affine *s, uint32_t i, uint32_t depth)
 {
@@ -90,6 +107,10 @@ static bool prove_by_term(proof *p, const ir_affine *s, uint32_t i, uint32_t dep
         const int64_t k = ir_index_value(f, ir_operand(f, term, 1));
         return k > 0 && factor % k == 0 &&
                prove_with(p, s, i, factor / k, ir_operand(f, term, 0), up ? 0 : 1 - k, depth);
+    }
+    case IR_IMOD: {
+        const int64_t multiple = only_multiple(p->w, term);
+        return multiple >= 0 && WITH(0, -multiple);
     }
     default: return false;
     }

@@ -5,16 +5,6 @@
 
 #include "ir/verify/guards.h"
 
-/* What a remainder with one quotient is its operand less; -1: it may have several. */
-static int64_t only_multiple(const ir_func *f, ir_ref r)
-{
-    if (ir_at(f, r)->op != IR_IMOD || !ir_is_index_const(f, ir_operand(f, r, 1)))
-        return -1;
-    const int64_t by = ir_index_value(f, ir_operand(f, r, 1));
-    const ir_interval x = opjit_ir_interval(f, ir_operand(f, r, 0));
-    return by < 1 || x.lo < 0 || x.lo > x.hi || x.lo / by != x.hi / by ? -1 : x.lo / by * by;
-}
-
 bool opjit_ir_guards_difference(const ir_func *f, ir_affine *out, ir_ref a, ir_ref b)
 {
     uint32_t replaced = 0;
@@ -23,7 +13,7 @@ bool opjit_ir_guards_difference(const ir_func *f, ir_affine *out, ir_ref a, ir_r
         return false;
     for (uint32_t i = 0; i < out->count && replaced < IR_AFFINE_TERMS; i++) {
         const ir_ref atom = out->atoms[i];
-        const int64_t factor = out->factors[i], multiple = only_multiple(f, atom);
+        const int64_t factor = out->factors[i], multiple = opjit_ir_only_multiple(f, atom);
         int64_t constant;
         if (multiple < 0)
             continue;
@@ -213,19 +203,14 @@ static uint32_t learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict, u
     return drawn;
 }
 
-/* limit + strict <= x.  If x is not below min(p, q) but below q, it is not below p; likewise for clamp's max. */
+/* limit + strict <= x.  If x is not below min(p, q) but below q, it is not below p; likewise both of clamp's max. */
 static uint32_t learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict, uint32_t drawn)
 {
     const ir_func *f = b->v->f;
     const ir_ref value = ir_let_value(f, limit);
     const ir_op op = (ir_op)ir_at(f, value)->op;
-    if (op == IR_CLAMP && drawn == 0 && opjit_ir_guards_prove(b, x, ir_operand(f, value, 2), strict - 1, 1)) {
-        push_less(b, ir_operand(f, value, 0), x, strict);
-        push_less(b, ir_operand(f, value, 1), x, strict);
-        drawn = 1;
-    }
-    for (uint32_t i = 0; i < 2 && op == IR_IMIN; i++) {
-        const ir_ref p = ir_operand(f, value, i), q = ir_operand(f, value, 1 - i);
+    for (uint32_t i = 0; i < 2 && (op == IR_IMIN || op == IR_CLAMP); i++) {
+        const ir_ref p = ir_operand(f, value, i), q = ir_operand(f, value, op == IR_CLAMP ? 2 : 1 - i);
         if ((drawn & 1u << i) != 0 || !says_no_more(b, x, q, p, strict, true, 3))
             continue;
         push_less(b, p, x, strict);
