@@ -218,8 +218,8 @@ static ir_ref lower_maxima(op_lowering *l, const fe_window *w, const fe_tensor *
     for (uint32_t d = w->count; d-- > 0 && !l->f->failed;) {
         const uint64_t size = image.sizes[WINDOW_FIRST + d], windows = pooled->sizes[WINDOW_FIRST + d];
         const uint64_t length = d == w->count - 1 ? padded(w, d, size, windows) : 0;
-        if (max != 0 && w->sizes[d] == 1 && windows == size) /* its elements are the maxima */
-            continue;
+        if (max != 0 && w->sizes[d] == 1 && windows == size && w->strides[d] == 1 && w->start[d] == 0)
+            continue; /* its elements are the maxima */
         set_line(&line, w, d);
         if (length > 0) {
             tensor = pad(l, w, &image, length);
