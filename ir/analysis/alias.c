@@ -45,6 +45,23 @@ struct ir_accesses {
 
 /* --- what is read and written ------------------------------------------------------------------------------------- */
 
+/* The variables of loops that run once as what they are: a store may have that instead. */
+static bool add_single_values(const ir_func *f, ir_affine *sum)
+{
+    int64_t product = 0;
+    for (uint32_t i = sum->count; i-- > 0;) {
+        if (ir_at(f, sum->atoms[i])->op != IR_VAR)
+            continue;
+        const ir_interval x = opjit_ir_interval(f, sum->atoms[i]);
+        if (x.lo != x.hi)
+            continue;
+        if (!checked_muli(sum->factors[i], x.lo, &product) || !checked_addi(sum->constant, product, &sum->constant))
+            return false;
+        opjit_ir_affine_remove(sum, i);
+    }
+    return true;
+}
+
 static bool find_address(const ir_func *f, ir_ref node, ir_affine *out)
 {
     const ir_node *n = ir_at(f, node);
@@ -59,8 +76,8 @@ static bool find_address(const ir_func *f, ir_ref node, ir_affine *out)
             !opjit_ir_affine_add_values(f, out, ir_operand(f, node, first + d), factor))
             return false;
     }
-    return opjit_ir_root_offset(f, n->ref, &offset) && checked_muli(offset, size, &offset) &&
-           checked_addi(out->constant, offset, &out->constant);
+    return add_single_values(f, out) && opjit_ir_root_offset(f, n->ref, &offset) &&
+           checked_muli(offset, size, &offset) && checked_addi(out->constant, offset, &out->constant);
 }
 
 static void add_site(ir_accesses *a, ir_ref node, ir_ref statement, uint32_t stage)
