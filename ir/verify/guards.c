@@ -275,17 +275,18 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
 
 bool opjit_ir_guards_learn(bounds *b)
 {
+    enum { ROUNDS = 3 }; /* what one comparison says may be what another one needs */
     guards *k = &b->known;
     const uint32_t before = k->changes;
-    if (k->learned == k->changes)
-        return false;
     b->sums = IR_SUMS;
-    for (uint32_t i = 0; i < k->choice_count; i++) { /* also those that are found here */
-        comparison *c = &k->choices[i];
-        c->below = learn_below(b, c->less, c->more, c->strict, c->below);
-        c->above = learn_above(b, c->less, c->more, c->strict, c->above);
+    for (uint32_t round = 0; round < ROUNDS && k->learned != k->changes; round++) {
+        k->learned = k->changes;
+        for (uint32_t i = 0; i < k->choice_count; i++) { /* also those that are found here */
+            comparison *c = &k->choices[i];
+            c->below = learn_below(b, c->less, c->more, c->strict, c->below);
+            c->above = learn_above(b, c->less, c->more, c->strict, c->above);
+        }
     }
-    k->learned = k->changes;
     return k->changes != before;
 }
 
