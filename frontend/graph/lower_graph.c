@@ -147,6 +147,8 @@ static opjit_status lower_node(lowering *l, uint32_t index, opjit_error *error)
         row.inputs[i] = tensor_of_input(l, node, i);
     for (uint32_t i = 0; (l->options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0 && i < op->input_count && i < 64; i++)
         row.masks |= (uint64_t)is_mask(l->graph, &node->sources[i]) << i;
+    for (uint32_t i = 0; i < op->output_count && i < 64; i++)
+        row.unread |= (uint64_t)(l->readers[index][i] == 0) << i;
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i].present && row.outputs[i] == 0) /* else it is an output of the graph */
             row.outputs[i] = declare(l->f, &op->outputs[i], &rest);

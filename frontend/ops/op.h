@@ -148,6 +148,7 @@ typedef struct op_lowering {
     const uint32_t *late;            /* by field index: IR param, 0: a constant */
     uint32_t flags;                  /* opjit_compile_options.flags */
     uint64_t masks;                  /* bit i: a generator or constant produces input i, and masks_absorb is on */
+    uint64_t unread;                 /* bit i: nobody reads output i */
     ir_ref last;                     /* a late statement of the function, from where its end is searched; 0: none */
 } op_lowering;
 

@@ -59,10 +59,20 @@ ir_ref opjit_fe_ranking_places(const ranking *r, uint64_t size, uint64_t count, 
 
 /* Where the `count` greatest of `size` keys are, in ascending order of place: u32. */
 ir_ref opjit_fe_ranking_select(const ranking *r, ir_ref keys, uint64_t size, uint64_t count);
-/* The elements of `all`, IR_U64, in ascending order of `bits` of their bits from number `shift` on, those with equal
- * ones in the order that they have: in rows from *out_from on (ranking_radix.c). */
-ir_ref opjit_fe_ranking_radix(const ranking *r, ir_ref all, uint64_t size, uint32_t shift, uint32_t bits,
+/* What digits sort: elements of `type`, IR_U32 or IR_U64, by `bits` of the bits of `number`, from number `shift` on.
+ * NULL: by their own bits. */
+typedef struct ranking_elements {
+    ir_type type;
+    uint32_t shift, bits;
+    ir_ref (*number)(const ranking *r, ir_ref element);
+} ranking_elements;
+
+/* The elements of `all` in ascending order, those with equal bits in the order that they have: in rows from *out_from
+ * on (ranking_radix.c). */
+ir_ref opjit_fe_ranking_radix(const ranking *r, ir_ref all, uint64_t size, const ranking_elements *elements,
                               uint64_t *out_from);
+/* Whether all `size` keys are sorted by digits (ranking_sort.c). */
+bool opjit_fe_ranking_has_digits(const ranking *r, uint64_t size);
 /* How many elements a network sorts where `size` are: the next power of two. */
 uint64_t opjit_fe_ranking_padded(uint64_t size);
 /* Places of keys, in the order of these, the greatest key first: u32 (ranking_sort.c). */

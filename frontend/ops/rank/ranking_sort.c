@@ -211,8 +211,9 @@ static ir_ref sort_by_digits(const ranking *r, ir_ref keys, uint64_t size, uint3
     key = ir_expr1(f, IR_NOT, IR_U64, ir_expr1(f, IR_CAST, IR_U64, key)); /* the greatest first */
     key = ranking_op2(f, IR_SHL, IR_U64, key, ranking_number(f, IR_U64, 32));
     opjit_fe_set(r->l, all, ranking_op2(f, IR_OR, IR_U64, key, ir_expr1(f, IR_ELEM, IR_U64, own)));
+    const ranking_elements elements = { .type = IR_U64, .shift = 32, .bits = r->bits < 32 ? r->bits : 32 };
     uint64_t from;
-    const ir_ref sorted = opjit_fe_ranking_radix(r, all, size, 32, r->bits < 32 ? r->bits : 32, &from),
+    const ir_ref sorted = opjit_fe_ranking_radix(r, all, size, &elements, &from),
                  places = opjit_fe_ranking_def(r, IR_U32, size);
     if (f->failed)
         return 0;
@@ -289,6 +290,11 @@ static uint64_t counted(const ranking *r, bool digits)
     if (r->rows->sizes[0] >= COLUMNS)
         return COUNTED_OF_ROWS;
     return digits && r->type == IR_U32 ? COUNTED_BESIDE_DIGITS : COUNTED;
+}
+
+bool opjit_fe_ranking_has_digits(const ranking *r, uint64_t size)
+{
+    return has_digits(r, size) && size > counted(r, true);
 }
 
 ir_ref opjit_fe_ranking_sort(const ranking *r, ir_ref keys, uint64_t size)

@@ -139,13 +139,20 @@ static ir_ref order_of_float(ir_func *f, ir_type key, ir_ref bits, ir_type type)
     return ir_expr3(f, IR_SELECT, key, nan, most, number);
 }
 
+/* The unsigned type of as many bits. */
+static ir_type raw_of(ir_type type)
+{
+    static const ir_type raw[] = { IR_U8, IR_U16, IR_U32, IR_U64 };
+    const uint32_t size = opjit_ir_type_size(type);
+    return raw[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+}
+
 /* An element as an unsigned number, the greater the earlier it comes. */
 static ir_ref key_of(ir_func *f, ir_type key, ir_ref x, bool greatest)
 {
     const ir_type type = (ir_type)(f->failed ? IR_U32 : ir_at(f, x)->type);
     const uint32_t width = 8 * opjit_ir_type_size(type);
-    static const ir_type unsigned_of[] = { IR_U8, IR_U16, IR_U32, IR_U64 };
-    const ir_type raw = unsigned_of[width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3];
+    const ir_type raw = raw_of(type);
     const uint64_t sign = UINT64_C(1) << (width - 1);
     ir_ref bits = type == raw ? x : ir_expr1(f, IR_BITS, raw, x);
 
@@ -170,13 +177,18 @@ static ir_ref lower_keys(const ranking *r, uint32_t axis, bool greatest)
     return keys;
 }
 
-/* Where the K first elements of each row are, in order; behind them, others.  All are sorted where they are few, or no
- * more work than the K of them. */
+/* All are sorted where they are few, or no more work than the K of them. */
+static bool sorts_all(uint64_t size, uint64_t count)
+{
+    return size <= SORT_ALL || opjit_fe_ranking_padded(size) == opjit_fe_ranking_padded(count);
+}
+
+/* Where the K first elements of each row are, in order; behind them, others. */
 static ir_ref lower_places(const ranking *r, ir_ref keys, uint64_t size, uint64_t count)
 {
     ir_func *f = r->l->f;
 
-    if (size <= SORT_ALL || opjit_fe_ranking_padded(size) == opjit_fe_ranking_padded(count))
+    if (sorts_all(size, count))
         return opjit_fe_ranking_sort(r, keys, size);
     const ir_ref chosen = opjit_fe_ranking_select(r, keys, size, count), few = opjit_fe_ranking_def(r, r->type, count);
     if (f->failed)
@@ -260,12 +272,62 @@ static void lower_by_places(op_lowering *l, uint32_t axis, ir_ref places)
     opjit_fe_set(l, indices, opjit_fe_value_at(l, places, 0, at));
 }
 
+/* Whether the greatest elements come first. */
+static bool is_greatest(const opjit_operator *op)
+{
+    return op->def->type == DML_OPERATOR_TOP_K ||
+           ((const DESC1 *)op->desc)->AxisDirection == DML_AXIS_DIRECTION_DECREASING;
+}
+
+/* --- values alone ------------------------------------------------------------------------------------------------- */
+
+/* An element of the input out of its bits, and its place in the order as a number. */
+static ir_ref element_of(const ranking *r, ir_ref bits)
+{
+    ir_func *f = r->l->f;
+    const ir_type type = opjit_ir_type_of(r->l->op->inputs[0].dtype), raw = raw_of(type);
+
+    bits = raw == r->type ? bits : ir_expr1(f, IR_CAST, raw, bits);
+    return type == raw ? bits : ir_expr1(f, IR_BITS, type, bits);
+}
+
+static ir_ref number_of(const ranking *r, ir_ref bits)
+{
+    return key_of(r->l->f, r->type, element_of(r, bits), !is_greatest(r->l->op));
+}
+
+/* The first K of all elements in order, whose places nobody reads: their bits are moved, not their places. */
+static void lower_values(const ranking *r, uint32_t axis, uint64_t size)
+{
+    op_lowering *l = r->l;
+    ir_func *f = l->f;
+    const ranking_elements elements = { .type = r->type, .bits = r->bits, .number = number_of };
+    const ir_type type = opjit_ir_type_of(l->op->inputs[0].dtype), raw = raw_of(type);
+    const ir_ref all = opjit_fe_ranking_def(r, r->type, size);
+    ir_ref at[OPJIT_MAX_RANK];
+    uint64_t from;
+
+    if (f->failed)
+        return;
+    coordinates_of(l, opjit_ir_coordinate(f, all, 0), axis, opjit_fe_ranking_last(r, all), at);
+    ir_ref bits = opjit_ir_load(f, l->inputs[0], at);
+    bits = type == raw ? bits : ir_expr1(f, IR_BITS, raw, bits);
+    opjit_fe_set(l, all, raw == r->type ? bits : ir_expr1(f, IR_CAST, r->type, bits));
+    const ir_ref sorted = opjit_fe_ranking_radix(r, all, size, &elements, &from), values = opjit_fe_output(l, VALUES);
+    if (f->failed)
+        return;
+    const ir_ref place[] = { row_of(l, values, axis),
+                             moves_add(f, opjit_ir_coordinate(f, values, axis), (int64_t)from) };
+    opjit_fe_set(l, values, element_of(r, opjit_ir_load(f, ir_at(f, sorted)->ref, place)));
+    const ir_ref indices = opjit_fe_output(l, INDICES); /* which is left out */
+    opjit_fe_set(l, indices, f->failed ? 0 : opjit_ir_const(f, opjit_fe_output_type(l, INDICES), 0));
+}
+
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
     const fe_tensor *in = &l->op->inputs[0], rows = rows_of(in, desc->Axis);
-    const bool greatest = l->op->def->type == DML_OPERATOR_TOP_K ||
-                          ((const DESC1 *)l->op->desc)->AxisDirection == DML_AXIS_DIRECTION_DECREASING;
+    const bool greatest = is_greatest(l->op);
     const uint32_t width = opjit_rt_dtype_size(in->dtype);
     const ranking r = { l, &rows, width == 8 ? IR_U64 : IR_U32, 8 * width };
 
@@ -276,6 +338,11 @@ static void lower(op_lowering *l)
     const uint64_t size = in->sizes[desc->Axis];
     if (desc->K <= (size < SHORT ? MOST_FEW : FEW) && width < 8 && size > SORT_ALL) {
         lower_by_places(l, desc->Axis, lower_few(l, desc->Axis, greatest, desc->K));
+        return;
+    }
+    if ((l->unread >> INDICES & 1) != 0 && sorts_all(size, desc->K) && size < UINT64_C(1) << 31 &&
+        opjit_fe_ranking_has_digits(&r, size)) {
+        lower_values(&r, desc->Axis, size);
         return;
     }
     const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), size, desc->K);

@@ -112,6 +112,9 @@ uint32_t opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
 /* scatter.c: initial values and updates, in the memory of the output that alone reads the result as it is, if there is
  * one.  Returns the item after the last that it makes. */
 uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages);
+/* Reads what several of the parts have in common once, in lets at the end of the list: loads, and what is made of them,
+ * but none of `tensor`, which is stored between the parts (common.c). */
+void opjit_ir_share_between(ir_func *f, block *list, uint32_t tensor, ir_ref *parts, uint32_t count);
 /* What is no reduction: a loop for each coordinate. */
 opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages);
 /* join.c: dimensions that stages store by one coordinate. */

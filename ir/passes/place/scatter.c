@@ -8,7 +8,8 @@
  * Where an output alone reads the result as it is, both stages store in the output's memory.
  *
  * Updates that differ by their number modulo a few, as those that take a place from a counter and then count, are made
- * so many at a time: each one's choice is made here. */
+ * so many at a time: each one's choice is made here, and what they have in common is read before the first (common.c).
+ */
 #include "ir/passes/place/place.h"
 
 #include <string.h>
@@ -258,35 +259,41 @@ static void add_place(update_nest *n, block **list, block *inside, uint32_t d, i
 }
 
 /* Adds the places that change in the inner loops, or those that don't. */
-static void add_places(update_nest *n, block **list, block *inside, bool varying)
+static void add_places(update_nest *n, block **list, block *inside, const ir_ref *parts, bool varying)
 {
     ir_func *f = n->f;
     for (uint32_t d = 0; d < n->rank && !f->failed; d++) {
-        if (opjit_ir_is_own(f, n->statement, d)) {
-            n->coordinates[d] = n->at[d];
-            continue;
-        }
-        const ir_ref expr = opjit_ir_place(f, n->statement, d);
-        const ir_ref place = opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
-        if (!f->failed && varies(n, place) == varying)
-            add_place(n, list, inside, d, opjit_ir_share(f, *list, place));
+        if (opjit_ir_is_own(f, n->statement, d))
+            n->coordinates[d] = parts[d];
+        else if (varies(n, parts[d]) == varying)
+            add_place(n, list, inside, d, opjit_ir_share(f, *list, parts[d]));
+    }
+}
+
+/* The parts of one of the updates of an iteration: its place, and the value. */
+static void write_parts(update_nest *n, ir_ref *parts)
+{
+    ir_func *f = n->f;
+    for (uint32_t d = 0; d <= n->rank && !f->failed; d++) {
+        const ir_ref expr = d == n->rank ? ir_operand(f, n->statement, 0) : opjit_ir_place(f, n->statement, d);
+        parts[d] = d < n->rank && opjit_ir_is_own(f, n->statement, d)
+                       ? n->at[d]
+                       : opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
     }
 }
 
 /* One of the updates of an iteration, at the end of *body.  Its lets are its own: what it reads of the tensor, the one
  * before may have stored. */
-static void place_update(update_nest *n, block *body)
+static void place_update(update_nest *n, block *body, const ir_ref *parts)
 {
     ir_func *f = n->f;
     const ir_kind kind = (ir_kind)ir_at(f, n->statement)->kind;
     block head = { 0 }, *list = &head, inside;
-    add_places(n, &list, &inside, false);
+    add_places(n, &list, &inside, parts, false);
     for (uint32_t i = 0; i < n->inner_count && !f->failed; i++)
         enter(f, &list, &inside, n->inner[i]);
-    add_places(n, &list, &inside, true);
-    const ir_ref expr = ir_operand(f, n->statement, 0);
-    const ir_ref own = opjit_ir_inline_part(&n->in, n->statement, expr, n->rank + 1, n->at);
-    ir_ref value = f->failed ? 0 : opjit_ir_share(f, list, own);
+    add_places(n, &list, &inside, parts, true);
+    ir_ref value = f->failed ? 0 : opjit_ir_share(f, list, parts[n->rank]);
     if (kind != IR_KIND_NONE && !f->failed)
         value = ir_expr2(f, ir_kind_op(kind), IR_NONE, opjit_ir_load(f, n->tensor, n->coordinates), value);
     if (!f->failed)
@@ -307,13 +314,19 @@ static void place_updates(update_nest *n, block *stages)
     opjit_ir_block_add(f, stages, stage);
     opjit_ir_block_add(f, &list, n->loop);
     const ir_ref first = n->at[n->rank];
+    const uint32_t each = n->rank + 1;
+    ir_ref parts[MOST_APART * 9] = { 0 };
     for (int64_t i = 0; i < n->apart && !f->failed; i++) {
         if (n->apart > 1) {
             const ir_ref from = ir_make2(f, IR_IMUL, IR_INDEX, first, opjit_ir_index(f, n->apart));
             n->at[n->rank] = f->failed ? 0 : ir_make2(f, IR_IADD, IR_INDEX, from, opjit_ir_index(f, i));
         }
-        place_update(n, &body);
+        write_parts(n, &parts[i * each]);
     }
+    if (n->apart > 1 && f->tensors[n->tensor].alias == 0 && !f->failed)
+        opjit_ir_share_between(f, &body, n->tensor, parts, (uint32_t)n->apart * each);
+    for (int64_t i = 0; i < n->apart && !f->failed; i++)
+        place_update(n, &body, &parts[i * each]);
 }
 
 /* Nothing else reads or stores an output: it is dense and may have another rank. */
