@@ -55,9 +55,9 @@ class Graphs(unittest.TestCase):
         self.same(run(lambda x, y: (x + y) * x - y, a, b), (a + b) * a - b)
         self.same(run(lambda x: 2 - x / 4, a), 2 - a / 4)
         self.same(run(lambda x: -abs(x), a), -abs(a))
-        self.same(run(lambda x, y: x > y, a, b), (a > b).astype("u1"))
-        self.same(run(lambda x, y: x <= y, a, b), (a <= b).astype("u1"))
-        self.same(run(lambda x, y: x != y, a, b), (a != b).astype("u1"))
+        self.same(run(lambda x, y: x > y, a, b), (a > b))
+        self.same(run(lambda x, y: x <= y, a, b), (a <= b))
+        self.same(run(lambda x, y: x != y, a, b), (a != b))
         self.same(run(lambda x: x + np.arange(4, dtype="f"), a), a + np.arange(4, dtype="f"))
         self.same(run(lambda x: x << 2, np.arange(5, dtype="u4")), np.arange(5, dtype="u4") << 2)
         self.same(run(lambda x: x.astype("int32"), a), a.astype("i"))
@@ -108,7 +108,7 @@ class Graphs(unittest.TestCase):
             self.same(run(lambda x: f(x) + 0, a), np.atleast_1d(f(a)))
         np.testing.assert_allclose(run(lambda x: x.var(-1, ddof=1) + x.std(-1), a), a.var(-1, ddof=1) + a.std(-1), 1e-6)
         self.same(run(lambda x: x.argmax(2), a), a.argmax(2).astype("u4"))
-        self.same(run(lambda x: (x > 7).any(-1) + (x > -8).all(-1), a), (a > 7).any(-1).astype("u1") + (a > -8).all(-1))
+        self.same(run(lambda x: (x > 7).any(-1) + (x > -8).all(-1), a), (a > 7).any(-1) + (a > -8).all(-1))
         self.same(run(lambda x: opjit.stack([x, x * 2], -1), b), np.stack([b, b * 2], -1))
         self.same(run(lambda x: opjit.stack([x, x * 2]), b), np.stack([b, b * 2]))
         self.same(run(lambda x: opjit.flip(x, 1) + opjit.flip(x), b), np.flip(b, 1) + np.flip(b))
@@ -164,13 +164,47 @@ class Graphs(unittest.TestCase):
                   lambda m, x: ~m.broadcast_to(x > 1, (2, 4, 4)), lambda m, x: ~((x > 1) & mask),
                   lambda m, x: ~((x > 1) ^ True), lambda m, x: ~(x / 4).astype(bool), lambda m, x: (x / 4).astype("?"),
                   lambda m, x: ~m.tri(4, 4, dtype=bool) | (x > 1), lambda m, x: ~(~m.ones(4, dtype=bool) | (x > 1))):
-            self.same(run(lambda x: f(opjit, x), a), np.asarray(f(np, a)).astype("u1"))
+            self.same(run(lambda x: f(opjit, x), a), np.asarray(f(np, a)))
         self.same(run(lambda x: opjit.where(~(x > 1), x, 0), a), np.where(a > 1, np.float32(0), a))
-        self.same(run(lambda m: ~m, mask), (~mask).astype("u1"))
+        self.same(run(lambda m: ~m, mask), ~mask)
         self.same(run(lambda x: ~x, mask.astype("u1")), ~mask.astype("u1"))
         self.same(run(lambda x: ~(x & 3), mask.astype("u1")), ~(mask.astype("u1") & 3))
         x = pickle.loads(pickle.dumps(opjit.Graph().input((4, 4)) > 1))
-        self.same(opjit.compile(~x)(a), (a <= 1).astype("u1"))
+        self.same(opjit.compile(~x)(a), a <= 1)
+
+    def test_arithmetic_of_bools(self):
+        """As NumPy has it: or, and, whole numbers beside those, float64 beside float, the type of a tensor beside."""
+        a, b, x = np.array([True, False, True]), np.array([True, True, False]), numbers(3)
+        for f in (lambda a, b, x: a + b, lambda a, b, x: a * b, lambda a, b, x: a + 1, lambda a, b, x: 1 - a,
+                  lambda a, b, x: a * 2.5, lambda a, b, x: b / (a | ~a), lambda a, b, x: a / 2,
+                  lambda a, b, x: a // (b | ~b), lambda a, b, x: a % (b | ~b), lambda a, b, x: a * x,
+                  lambda a, b, x: x - a, lambda a, b, x: (x > 1) * x,
+                  lambda a, b, x: a + True, lambda a, b, x: a * b.astype("i2"), lambda a, b, x: a < 0.5,
+                  lambda a, b, x: (x > 1) + np.array([True, False, True]), lambda a, b, x: a == b,
+                  lambda a, b, x: a >= b, lambda a, b, x: (x > 1) == 1, lambda a, b, x: a + np.array([1, 2, 3]),
+                  lambda a, b, x: x - (x > 0), lambda a, b, x: a ** x, lambda a, b, x: (a + b).sum(),
+                  lambda a, b, x: a.mean()):
+            self.same(run(lambda a, b, x: [f(a, b, x), a, b, x], a, b, x)[0], np.atleast_1d(f(a, b, x)))
+        self.same(run(opjit.add, a, b), a + b)
+        self.same(run(opjit.square, a), a)
+        self.same(run(opjit.diff, a), np.diff(a))
+        for f, line in ((lambda a: a - a, "bools are not subtracted"), (lambda a: -a, "bools have no negative"),
+                        (lambda a: a - True, "bools are not subtracted")):
+            with self.assertRaisesRegex(TypeError, line):
+                run(f, a)
+
+    def test_results_that_are_bools(self):
+        """They are an index at once; an array of uint8 may be given for them."""
+        a, out = numbers(3, 4), np.empty((3, 4), "u1")
+        k = opjit.compile(opjit.Graph().input(a.shape) > 1)
+        self.assertEqual((k.outputs[0][1], k(a).dtype), ("bool", np.dtype(bool)))
+        self.same(a[k(a)], a[a > 1])
+        k(a, out=out)
+        self.same(out, (a > 1).astype("u1"))
+        self.same(k(a, out=np.empty((3, 4), bool)), a > 1)
+        self.assertEqual(pickle.loads(pickle.dumps(k)).outputs, k.outputs)
+        d = opjit.compile(lambda n: opjit.Graph().input((n,), name="x") > 1, dims={"n": (1, 9)})
+        self.same(d(a[0]), a[0] > 1)
 
     def test_wrong_indices(self):
         x = opjit.Graph().input((3, 4))

@@ -28,15 +28,15 @@ static PyObject *handle_of(host_graph *graph, opjit_tensor tensor)
 }
 
 /* Keeps what an input or output is. */
-static int declare(host_graph *graph, opjit_tensor tensor, const char *name, bool is_output)
+static int declare(host_graph *graph, opjit_tensor tensor, const char *name, bool is_output, bool is_bool)
 {
     host_declared *const rows = PyMem_Realloc(graph->declared, (graph->declared_count + 1) * sizeof *rows);
-    host_declared *row;
     if (rows == NULL)
         return PyErr_NoMemory(), -1;
     graph->declared = rows;
-    row = &rows[graph->declared_count];
+    host_declared *const row = &rows[graph->declared_count];
     row->is_output = is_output;
+    row->is_bool = is_bool;
     if (opjit_graph_get_type(host_graph_built(graph), tensor, &row->type) != OPJIT_OK)
         return 0; /* the graph has failed, and that will be said */
     row->name = name != NULL ? PyUnicode_FromString(name) : Py_NewRef(Py_None);
@@ -120,7 +120,7 @@ static PyObject *graph_input(PyObject *self, PyObject *args)
         host_sizes(shape, sizes, &rank) != 0)
         return NULL;
     tensor = opjit_graph_input(host_graph_built(graph), name, type, rank, sizes);
-    if (declare(graph, tensor, name, false) != 0)
+    if (declare(graph, tensor, name, false, false) != 0)
         return NULL;
     return host_graph_keep(graph, "input", args, handle_of(graph, tensor));
 }
@@ -162,10 +162,11 @@ static PyObject *graph_output(PyObject *self, PyObject *args)
     host_graph *const graph = host_graph_of(self);
     unsigned long long handle;
     const char *name;
-    if (graph == NULL || !PyArg_ParseTuple(args, "Kz", &handle, &name))
+    int is_bool = 0;
+    if (graph == NULL || !PyArg_ParseTuple(args, "Kz|p", &handle, &name, &is_bool))
         return NULL;
     (void)opjit_graph_output(host_graph_built(graph), name, host_tensor_of(handle));
-    if (declare(graph, host_tensor_of(handle), name, true) != 0)
+    if (declare(graph, host_tensor_of(handle), name, true, is_bool != 0) != 0)
         return NULL;
     return host_graph_keep(graph, "output", args, handle_of(graph, host_tensor_of(handle)));
 }
@@ -176,7 +177,6 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
     opjit_tensor_type type;
     unsigned long long handle;
     int64_t sizes[8];
-    PyObject *dtype, *shape;
     opjit_error error;
     if (graph == NULL || !PyArg_ParseTuple(args, "K", &handle))
         return NULL;
@@ -186,8 +186,7 @@ static PyObject *graph_type(PyObject *self, PyObject *args)
     }
     for (uint32_t d = 0; d < 8; d++)
         sizes[d] = type.sizes[d];
-    dtype = host_type_text(type.dtype);
-    shape = host_numbers(type.rank, sizes);
+    PyObject *const dtype = host_type_text(type.dtype), *const shape = host_numbers(type.rank, sizes);
     return dtype != NULL && shape != NULL ? Py_BuildValue("(NN)", dtype, shape) : NULL;
 }
 
@@ -470,7 +469,7 @@ static PyMethodDef graph_methods[] = {
     { "input", graph_input, METH_VARARGS, "input(shape, dtype, name) -> tensor" },
     { "constant", graph_constant, METH_VARARGS, "constant(dtype, shape, bytes) -> tensor" },
     { "scalar", graph_scalar, METH_VARARGS, "scalar(dtype, value) -> tensor" },
-    { "output", graph_output, METH_VARARGS, "output(tensor, name)" },
+    { "output", graph_output, METH_VARARGS, "output(tensor, name, is_bool=False)" },
     { "type", graph_type, METH_VARARGS, "type(tensor) -> (dtype, shape)" },
     { "node", host_graph_node, METH_VARARGS, "node(type, inputs, fields, outputs, name=None) -> tensors" },
     { "reshape", graph_reshape, METH_VARARGS, "reshape(tensor, shape) -> tensor" },

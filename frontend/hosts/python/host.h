@@ -76,6 +76,7 @@ typedef struct host_declared {
     opjit_tensor_type type;
     PyObject *name; /* text, or None */
     bool is_output;
+    bool is_bool; /* an output of UINT8 that is 0 or 1 */
 } host_declared;
 
 /* A graph that is being built, or a model, which has one. */

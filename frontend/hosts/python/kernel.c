@@ -340,6 +340,7 @@ static void ports_of_graph(host_kernel *k, const host_graph *graph)
         for (uint32_t d = 0; d < 8; d++)
             sizes[d] = row->type.sizes[d];
         k->rows[*at] = i;
+        k->ports[*at].takes_bool = row->is_output ? row->is_bool : k->ports[*at].takes_bool;
         host_reshape_port(&k->ports[(*at)++], row->type.rank, sizes);
     }
 }

@@ -20,7 +20,7 @@ from ._opjit import Error, Kernel, __version__
 from ._arrays import content as _content, dtype_name as _dtype_name, is_bool as _is_bool
 from ._tensor import (Deferred as _Deferred, FLOATS as _FLOATS, Graph, Tensor, _node, add_node as _add_node,
                       as_floats as _as_floats, axes_of as _axes, common_dtype as _common_dtype, graph_of as _graph_of,
-                      tensor as _tensor)
+                      of_two as _of_two, tensor as _tensor)
 from . import ops
 from . import _counting, _generated, _numpy, _pointwise, _products, _signals, _sorting
 from ._counting import *
@@ -210,7 +210,7 @@ def _of_floats(x, type):
 
 def _binary(type, text):
     def function(a, b):
-        return _node(type, (a, b))
+        return _of_two(type, a, b)
     function.__doc__ = text
     return function
 
@@ -238,7 +238,7 @@ tanh = _unary("ELEMENT_WISE_TANH", "Hyperbolic tangent.", _of_floats)
 erf = _unary("ELEMENT_WISE_ERF", "Error function.", _of_floats)
 ceil = _unary("ELEMENT_WISE_CEIL", "Rounded up; whole numbers as they are.", lambda x, type: x)
 floor = _unary("ELEMENT_WISE_FLOOR", "Rounded down; whole numbers as they are.", lambda x, type: x)
-isnan = _unary("ELEMENT_WISE_IS_NAN", "1 (uint8) for NaN.", lambda x, type: x != x)
+isnan = _unary("ELEMENT_WISE_IS_NAN", "True for NaN.", lambda x, type: x != x)
 relu = _unary("ACTIVATION_RELU", "max(x, 0)")
 sigmoid = _unary("ACTIVATION_SIGMOID", "1 / (1 + exp(-x))")
 gelu = _unary("ACTIVATION_GELU", "x times the normal distribution's integral up to x.")
@@ -247,19 +247,19 @@ subtract = _binary("ELEMENT_WISE_SUBTRACT", "a - b")
 multiply = _binary("ELEMENT_WISE_MULTIPLY", "a * b")
 maximum = _binary("ELEMENT_WISE_MAX", "The greater one of two elements.")
 minimum = _binary("ELEMENT_WISE_MIN", "The lesser one of two elements.")
-equal = _binary("ELEMENT_WISE_LOGICAL_EQUALS", "a == b, as uint8.")
-greater = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN", "a > b, as uint8.")
-greater_equal = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", "a >= b, as uint8.")
-less = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN", "a < b, as uint8.")
-less_equal = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "a <= b, as uint8.")
-logical_and = _logical("ELEMENT_WISE_LOGICAL_AND", "a and b, as uint8.")
-logical_or = _logical("ELEMENT_WISE_LOGICAL_OR", "a or b, as uint8.")
-logical_xor = _logical("ELEMENT_WISE_LOGICAL_XOR", "Either a or b, as uint8.")
+equal = _binary("ELEMENT_WISE_LOGICAL_EQUALS", "a == b, as bool.")
+greater = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN", "a > b, as bool.")
+greater_equal = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", "a >= b, as bool.")
+less = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN", "a < b, as bool.")
+less_equal = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "a <= b, as bool.")
+logical_and = _logical("ELEMENT_WISE_LOGICAL_AND", "a and b, as bool.")
+logical_or = _logical("ELEMENT_WISE_LOGICAL_OR", "a or b, as bool.")
+logical_xor = _logical("ELEMENT_WISE_LOGICAL_XOR", "Either a or b, as bool.")
 
 
 @_operand
 def logical_not(x):
-    """1 (uint8) where x is 0."""
+    """True where x is 0."""
     return _node("ELEMENT_WISE_LOGICAL_NOT", (_truth(x),))
 
 
@@ -295,7 +295,7 @@ def floor_divide(a, b):
 
 def square(x):
     """x * x"""
-    return _node("ELEMENT_WISE_MULTIPLY", (x, x))
+    return _of_two("ELEMENT_WISE_MULTIPLY", x, x)
 
 
 def where(condition, a, b):
@@ -359,13 +359,13 @@ prod = _reduction("MULTIPLY", "The product along axes, of bools and whole number
 
 @_operand
 def any(x, axis=None, keepdims=False):
-    """1 (uint8) where an element along the axes is not 0."""
+    """True where an element along the axes is not 0."""
     return max(x != 0, axis, keepdims)
 
 
 @_operand
 def all(x, axis=None, keepdims=False):
-    """1 (uint8) where no element along the axes is 0."""
+    """True where no element along the axes is 0."""
     return min(x != 0, axis, keepdims)
 
 

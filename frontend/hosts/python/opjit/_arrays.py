@@ -6,7 +6,14 @@ import sys
 _FORMATS = {"f": "float32", "d": "float64", "e": "float16", "b": "int8", "h": "int16", "i": "int32", "l": "int64",
             "q": "int64", "B": "uint8", "H": "uint16", "I": "uint32", "L": "uint64", "Q": "uint64", "?": "uint8"}
 
+FLOATS = ("float32", "float16", "float64")
+_FLOATS_OF = {"int8": "float16", "uint8": "float16", "int16": "float32", "uint16": "float32"}  # as NumPy has them
 _KINDS = {"f": "float", "i": "int", "u": "uint"}
+
+
+def as_floats(x, dtype=None):
+    """x, whole numbers as floating-point ones; without a type of that which NumPy has for functions of them."""
+    return x if x.dtype in FLOATS else x.astype(dtype or _FLOATS_OF.get(x.dtype, "float64"))
 
 
 def dtype_name(dtype):

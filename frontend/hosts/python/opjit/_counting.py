@@ -187,6 +187,7 @@ def compress(condition, x, axis=None, *, size=None, fill_value=0):
     places = _first(condition, opjit.arange(condition.shape[0], dtype="int64").join(graph), size, 0)
     there = opjit.arange(size, dtype="int64").join(graph) < opjit.count_nonzero(condition)
     there = there.reshape([-1] + [1] * (x.ndim - 1 - axis))
+    fill_value = bool(fill_value) if x._is_bool else fill_value
     return opjit.where(there, opjit.take(x, places, axis), tensor(graph, fill_value, x.dtype))
 
 
@@ -257,7 +258,7 @@ def lexsort(keys, axis=-1):
 
 # --- sets -------------------------------------------------------------------------------------------------------------
 def isin(x, values, invert=False):
-    """1 (uint8) where x is one of the values."""
+    """True where x is one of the values."""
     x, values = together((x, values))
     values = opjit.sort(ravel(values))
     found = opjit.take(values, opjit.clip(opjit.searchsorted(values, x), 0, values.shape[0] - 1)) == x

@@ -150,7 +150,8 @@ def diff(x, n=1, axis=-1):
     """The differences of neighbours along the axis, n times."""
     head = (slice(None),) * axes_of(x, axis)[0]
     for _ in range(n):
-        x = x[(*head, slice(1, None))] - x[(*head, slice(None, -1))]
+        after, before = x[(*head, slice(1, None))], x[(*head, slice(None, -1))]
+        x = after ^ before if x._is_bool else after - before
     return x
 
 
@@ -307,7 +308,7 @@ def diag(x, k=0):
     size = x.shape[0] + abs(k)
     column = pad(x, (max(k, 0), max(-k, 0)))
     row = opjit.arange(size, dtype="int32").join(x.graph)
-    return opjit.where(row[None, :] - row[:, None] == k, column, 0)
+    return opjit.where(row[None, :] - row[:, None] == k, column, False if x._is_bool else 0)
 
 
 @_of_one

@@ -179,31 +179,31 @@ def sinc(x):
 
 @_of_one
 def isinf(x):
-    """1 (uint8) for infinity of either sign."""
+    """True for infinity of either sign."""
     return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="EITHER")
 
 
 @_of_one
 def isposinf(x):
-    """1 (uint8) for infinity."""
+    """True for infinity."""
     return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="POSITIVE")
 
 
 @_of_one
 def isneginf(x):
-    """1 (uint8) for -infinity."""
+    """True for -infinity."""
     return opjit.ops.element_wise_is_infinity(as_floats(x), infinity_mode="NEGATIVE")
 
 
 @_of_one
 def isfinite(x):
-    """1 (uint8) for what is neither infinite nor NaN."""
+    """True for what is neither infinite nor NaN."""
     return ~(isinf(x) | opjit.isnan(x))
 
 
 @_of_one
 def signbit(x):
-    """1 (uint8) for negative numbers and -0."""
+    """True for negative numbers and -0."""
     return (x < 0) | (x == 0) & (1 / x < 0) if x.dtype in FLOATS else x < 0
 
 
@@ -230,7 +230,7 @@ bitwise_or = _of_two(lambda a, b: a | b, "a | b")
 bitwise_xor = _of_two(lambda a, b: a ^ b, "a ^ b")
 left_shift = _of_two(lambda a, b: a << b, "a << b")
 right_shift = _of_two(lambda a, b: a >> b, "a >> b")
-not_equal = _of_two(lambda a, b: a != b, "a != b, as uint8.")
+not_equal = _of_two(lambda a, b: a != b, "a != b, as bool.")
 mod = remainder = _of_two(lambda a, b: a % b, "What is left of a, with the sign of b.")
 fmod = _of_two(lambda a, b: opjit.ops.element_wise_modulus_truncate(a, b), "What is left of a, with the sign of a.")
 true_divide = _of_two(lambda a, b: a / b, "a / b, float64 of whole numbers.")
@@ -324,14 +324,14 @@ def logaddexp2(a, b):
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """1 (uint8) where |a - b| is at most atol + rtol * |b|."""
+    """True where |a - b| is at most atol + rtol * |b|."""
     a, b = map(as_floats, together((a, b)))
     close = (opjit.abs(a - b) <= atol + rtol * opjit.abs(b)) & isfinite(b) | (a == b)
     return close | opjit.isnan(a) & opjit.isnan(b) if equal_nan else close
 
 
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """1 (uint8) if all elements are close (isclose)."""
+    """True if all elements are close (isclose)."""
     return opjit.all(isclose(a, b, rtol, atol, equal_nan))
 
 

@@ -100,7 +100,7 @@ def count_nonzero(x, axis=None, keepdims=False):
 
 
 def array_equal(a, b, equal_nan=False):
-    """1 (uint8) if both have one shape and the same elements."""
+    """True if both have one shape and the same elements."""
     a, b = together((a, b))
     if a.shape != b.shape:
         return opjit.zeros(1, "bool").join(a.graph)
@@ -109,7 +109,7 @@ def array_equal(a, b, equal_nan=False):
 
 
 def array_equiv(a, b):
-    """1 (uint8) if both have the same elements where they are broadcast to one shape."""
+    """True if both have the same elements where they are broadcast to one shape."""
     a, b = together((a, b))
     try:
         broadcast_shapes(a.shape, b.shape)

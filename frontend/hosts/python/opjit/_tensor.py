@@ -4,15 +4,10 @@ import math
 import numbers
 
 from . import _opjit
-from ._arrays import content, dtype_name, is_bool
+from ._arrays import FLOATS, as_floats, content, dtype_name, is_bool
+from ._bools import are_bools, as_numbers, keeps_bools, makes_bools, of_bools
 from ._pickle import build
 from ._show import stages as _stages
-
-FLOATS = ("float32", "float16", "float64")
-_FLOATS_OF = {"int8": "float16", "uint8": "float16", "int16": "float32", "uint16": "float32"}  # as NumPy has them
-_KEEP = {"ELEMENT_WISE_BIT_AND", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_MIN", "ELEMENT_WISE_MAX",
-         "ELEMENT_WISE_IF", "DIAGONAL_MATRIX1", "JOIN", "GATHER", "GATHER_ELEMENTS", "SCATTER_ELEMENTS", "TILE",
-         "SPLIT", "PADDING"}  # of bools they make bools
 
 
 class Graph:
@@ -81,7 +76,7 @@ class Graph:
         row = [(name, tensor._handle) for name, tensor in outputs]
         if self._outputs is None:
             for name, handle in row:
-                self._core.output(handle, name)
+                self._core.output(handle, name, handle in self._bools)
             self._outputs = row
         elif self._outputs != row:
             raise ValueError("the graph was compiled with other outputs: make another graph for these")
@@ -193,19 +188,6 @@ def axes_of(x, axis):
     return axes
 
 
-def as_floats(x, dtype=None):
-    """x, whole numbers as floating-point ones; without a type of that which NumPy has for functions of them."""
-    return x if x.dtype in FLOATS else x.astype(dtype or _FLOATS_OF.get(x.dtype, "float64"))
-
-
-def _makes_bools(type, values, handles, bools):
-    if type.startswith(("ELEMENT_WISE_LOGICAL_", "ELEMENT_WISE_IS_")):
-        return True
-    keeps = type in _KEEP or type == "REDUCE" and values["Function"] in ("MIN", "MAX")
-    value = values.get("Value", values.get("PaddingValue", 0))
-    return keeps and bool(handles) and bools.issuperset(handles) and value in (0, 1)
-
-
 def add_node(type, operands, values=None, outputs=((None, None),), name=None):
     """The operator's outputs, as a tuple of tensors."""
     graph = graph_of(operands)
@@ -213,8 +195,8 @@ def add_node(type, operands, values=None, outputs=((None, None),), name=None):
     handles = [None if x is None else tensor(graph, x, dtype_name(dtype))._handle for x in operands]
     rows = [(dtype_name(d), None if s is None else tuple(s)) for d, s in outputs]
     made = graph._core.node(type, handles, values or {}, rows, name)
-    if _makes_bools(type, values or {}, handles, graph._bools):
-        graph._bools.update(made)
+    if makes_bools(type, values or {}, handles, graph._bools):
+        graph._bools.update(made[:1] if type in ("TOP_K", "TOP_K1") else made)
     return tuple(Tensor(graph, h) for h in made)
 
 
@@ -224,12 +206,23 @@ def _node(type, operands, values=None, dtype=None, shape=None):
     return add_node(type, operands, values, [(dtype, shape)])[0]
 
 
+def _numbers(a, b, keeps=False):
+    """The operands, bools as NumPy converts them."""
+    return as_numbers(a, b, lambda x: tensor(graph_of((a, b)), x), keeps)
+
+
+def of_two(type, a, b):
+    """The operator of two operands: of bools as NumPy has it."""
+    pair = _numbers(a, b, keeps_bools(type))
+    return _node(of_bools(type) if are_bools(pair) else type, pair)
+
+
 def _binary(type):
     def forward(self, other):
-        return _node(type, (self, other))
+        return of_two(type, self, other)
 
     def backward(self, other):
-        return _node(type, (other, self))
+        return of_two(type, other, self)
     return forward, backward
 
 
@@ -250,6 +243,7 @@ def _bits(type):
 
 def _quotient(a, b):
     """a / b, float64 of whole numbers."""
+    a, b = _numbers(a, b)
     graph, dtype = graph_of((a, b)), common_dtype((a, b))
     a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
     if a.dtype == b.dtype and a.dtype not in FLOATS:
@@ -259,6 +253,7 @@ def _quotient(a, b):
 
 def _floor_quotient(a, b):
     """a / b rounded down."""
+    a, b = _numbers(a, b)
     graph, dtype = graph_of((a, b)), common_dtype((a, b))
     a, b = tensor(graph, a, dtype), tensor(graph, b, dtype)
     if a.dtype in FLOATS and b.dtype == a.dtype:
@@ -281,7 +276,7 @@ def _method(name):
 
 
 class Tensor:
-    """A tensor of a graph.  Operators and indices are NumPy's; comparisons give uint8."""
+    """A tensor of a graph.  Operators and indices are NumPy's; bools are uint8, 0 or 1."""
 
     __slots__ = ("_graph", "_handle")
     __array_priority__ = 1000  # numpy.ndarray + tensor asks the tensor
@@ -359,6 +354,7 @@ class Tensor:
     flatten = _method("ravel")
 
     def __pow__(self, other):
+        self, other = _numbers(self, other)
         if self.dtype not in ("int64", "uint64") or not isinstance(other, numbers.Integral) or other < 1:
             return self._pow(other)
         half = self ** (other // 2) if other > 1 else 1  # the operator has none of 64 bits
@@ -374,6 +370,8 @@ class Tensor:
         return _node("ELEMENT_WISE_LOGICAL_NOT", (self == other,))
 
     def __neg__(self):
+        if self._is_bool:
+            raise TypeError("bools have no negative: ~x, or x.astype(...)")
         return 0 - self if self.dtype[0] == "u" else _node("ELEMENT_WISE_NEGATE", (self,))
 
     def __pos__(self):
