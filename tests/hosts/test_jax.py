@@ -86,6 +86,16 @@ class Calls(unittest.TestCase):
                 z = jnp.arange(12, dtype=dtype)
                 self.close(opjit.jax.call(add_one((12,), dtype), z), z + jnp.ones((), dtype))
 
+    def test_without_dimensions(self):
+        """A number is a tensor of one element, and what jax.vmap maps over may be numbers."""
+        def scaled(t, by):
+            return t * by
+        x, by = scores(3, 4), jnp.float32(2.5)
+        self.close(opjit.jax.call(scaled, x, by), x * by)
+        self.close(jax.jit(lambda x, by: opjit.jax.call(scaled, x, by))(x, by), x * by)
+        mapped = jax.vmap(lambda row, by: opjit.jax.call(scaled, row, by))(x, jnp.arange(3.0))
+        self.close(mapped, x * jnp.arange(3.0)[:, None])
+
     def test_many_arrays(self):
         def add(*tensors):
             return [tensors[0] + t for t in tensors[1:]]

@@ -15,10 +15,13 @@ _jax.ffi.register_ffi_target("opjit", _opjit.xla_handler(), platform="cpu")
 
 def call(what, *arrays, level="auto", threads=1, vjp=None):
     """The results of a kernel, of tensors (of one graph, whose inputs the arrays are), or of a function that makes
-    tensors of tensors, with the arrays.  A function is built and compiled once for each set of shapes and types, and
-    what was compiled stays for the process's life: pass the same function again, not a new one each time.
+    tensors of tensors, with the arrays; of one without dimensions the tensor has one element.  A function is built and
+    compiled once for each set of shapes and types, and what was compiled stays for the process's life: pass the same
+    function again, not a new one each time.
     vjp(arrays, results, cotangents) gives the arrays' cotangents; without it there is no jax.grad."""
     arrays = tuple(_jnp.asarray(a) for a in arrays)
+    if not isinstance(what, Kernel):  # a graph has no tensors without dimensions
+        arrays = tuple(a if a.ndim > 0 else a.reshape(1) for a in arrays)
     types = tuple((str(a.dtype), a.shape) for a in arrays)
     what = tuple(what) if isinstance(what, list) else what
     if isinstance(what, Kernel):
