@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opjit.linalg beside numpy.linalg."""
+"""opjit.linalg beside numpy.linalg, and functions of powers, polynomials and products beside NumPy's."""
 import unittest
 
 import numpy as np
@@ -58,6 +58,38 @@ class Linalg(unittest.TestCase):
         self.close(lambda m, a: m.det(a), np.zeros((3, 3)) + [[1], [0], [2]] * np.eye(3))
         f = np.eye(3, dtype="f") * 4
         self.close(lambda m, a: m.inv(a), f)
+
+    def test_powers_of_two(self):
+        r = np.random.default_rng(1)
+        for dtype, least, most in (("f2", -24, 15), ("f4", -149, 127), ("f8", -1074, 1023)):
+            x = np.ldexp(r.standard_normal(2000), r.integers(least, most, 2000)).astype(dtype)
+            x[:9] = [0, -0.0, np.inf, -np.inf, np.nan, 1, 0.5, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal]
+            for got, want in zip(run(opjit.frexp, x), np.frexp(x)):
+                np.testing.assert_array_equal(got, want)
+                self.assertEqual(got.dtype, want.dtype)
+            e = r.integers(-40, 40, 2000).astype("i4")
+            with np.errstate(all="ignore"):
+                np.testing.assert_array_equal(run(opjit.ldexp, x, e), np.ldexp(x, e))
+                np.testing.assert_array_equal(run(lambda x: opjit.ldexp(x, 3), x), np.ldexp(x, 3))
+                np.testing.assert_array_equal(run(lambda x: opjit.ldexp(x, 5000), x), np.ldexp(x, 5000))
+
+    def test_polynomials(self):
+        r = np.random.default_rng(1)
+        x, y = np.sort(r.standard_normal(50)), r.standard_normal(50)
+        for deg in (0, 1, 3, 7):
+            np.testing.assert_allclose(run(lambda x, y: opjit.polyfit(x, y, deg), x, y), np.polyfit(x, y, deg), 1e-9)
+        z = r.standard_normal((50, 3))
+        np.testing.assert_allclose(run(lambda x, z: opjit.polyfit(x, z, 2), x, z), np.polyfit(x, z, 2), 1e-9)
+        np.testing.assert_allclose(run(opjit.poly, x[:5]), np.poly(x[:5]), 1e-12)
+        with self.assertRaisesRegex(ValueError, "polyfit: degree 50, must be 0 to 49"):
+            run(lambda x, y: opjit.polyfit(x, y, 50), x, y)
+
+    def test_others(self):
+        a, x = np.arange(24.0).reshape(2, 3, 4), np.arange(4.0)
+        np.testing.assert_array_equal(run(opjit.matvec, a, x), np.matvec(a, x))
+        np.testing.assert_array_equal(run(opjit.vecmat, x[:3], a), np.vecmat(x[:3], a))
+        np.testing.assert_array_equal(opjit.compile(opjit.indices((2, 3)).join(opjit.Graph()))(), np.indices((2, 3)))
+        self.assertEqual(run(lambda x: x + opjit.empty_like(x) + opjit.empty(4), x).tolist(), x.tolist())
 
     def test_refusals(self):
         x = opjit.Graph().input((2, 3, 4))

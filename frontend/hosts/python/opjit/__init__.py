@@ -22,12 +22,13 @@ from ._tensor import (Deferred as _Deferred, FLOATS as _FLOATS, Graph, Tensor, _
                       as_floats as _as_floats, axes_of as _axes, common_dtype as _common_dtype, graph_of as _graph_of,
                       of_two as _of_two, tensor as _tensor)
 from . import ops
-from . import _counting, _generated, _numpy, _pointwise, _products, _signals, _sorting, linalg
+from . import _counting, _generated, _numpy, _pointwise, _products, _scaling, _signals, _sorting, linalg
 from ._counting import *
 from ._generated import *
 from ._numpy import *
 from ._pointwise import *
 from ._products import *
+from ._scaling import *
 from ._signals import *
 from ._sorting import *
 
