@@ -235,7 +235,7 @@ typedef struct cg_func {
     LLVMValueRef *params;     /* by parameter */
     cg_row rows[CG_MAX_ROWS]; /* the latest ones */
     cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
-    uint32_t row_count, constant_count;
+    uint32_t row_count, constant_count, head_count;
     compat_intrinsics latest;
     cg_piece root, *piece; /* the piece around all others; the innermost one */
     cg_loop loops[CG_MAX_LOOPS];
@@ -245,8 +245,7 @@ typedef struct cg_func {
     LLVMValueRef nowhere;            /* memory for an element that must not be stored */
     cg_entry *other_cache[CG_SLOTS]; /* what is remembered at the other one of two places */
     LLVMValueRef rows_apart;         /* of the stage, from one to the other, if it does two rows at a time; else NULL */
-    ir_ref head;                     /* the only HEAD of the stage; 0: none or several */
-    uint32_t head_count;
+    ir_ref head;                     /* the only HEAD of the stage; 0: none or several, */
     LLVMValueRef line;           /* memory for a line that two iterations share */
     ir_launch launch;            /* GPUs: of this stage */
     uint32_t buffer_count;       /* arguments that are buffers */
@@ -262,6 +261,7 @@ typedef struct cg_func {
     bool accumulates;                   /* allocas that a pass should turn into registers */
     bool vectors, rounds;               /* vectors of more than one lane, a loop were emitted */
     struct cg_numbers *numbers;         /* emit/numbers.c: the latest sums and products of numbers */
+    struct cg_apart *apart;             /* emit/among.c: the latest loop's loads whose lanes lie apart */
 } cg_func;
 
 static inline void cg_piece_begin(cg_func *f, cg_piece *own)
@@ -434,8 +434,8 @@ LLVMValueRef opjit_cg_part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t 
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Interleaves the lanes of the parts, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
-/* Every step-th element, as many as a part has lanes, of memory that the parts hold from starts[i] on, in order. */
-LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
+/* Every step-th element from `first` on, as many as a part has lanes, of what `step` parts hold from starts[i] on. */
+LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t step, uint32_t first);
 /* The squares of count x count lanes that count vectors have side by side, each transposed. */
 void opjit_cg_transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* As many vectors as each has lanes: lane j of v[i] changes places with lane i of v[j]. */

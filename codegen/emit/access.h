@@ -52,6 +52,22 @@ void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
 /* A load of so many lanes of which only the first `most` are read, one or more; the others are 0. */
 LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t most);
+/* Loads of one loop's body that read every step-th element of the same memory, each so many elements behind the first
+ * one, fewer than `step`: what lies between the lanes of one is what others read, so they share vectors (among.c). */
+typedef struct cg_among {
+    uint32_t step, count;
+    ir_ref load[CG_MOST_STEP];
+    uint32_t at[CG_MOST_STEP]; /* ascending */
+} cg_among;
+/* The load, whose lanes are every second to fourth element, and remembers the others of its group (masked: of a
+ * remainder); NULL: it is alone, or these are no vectors here. */
+LLVMValueRef opjit_cg_load_together(cg_func *f, ir_ref load, bool masked);
+/* A vector for each load of the group, from the first lane of the first one; reads the first `most` lanes only. */
+void opjit_cg_load_among(cg_func *f, const cg_access *a, const cg_among *g, LLVMValueRef first,
+                               uint32_t most, LLVMValueRef *out);
+/* Likewise, of a remainder whose length is known when it runs; false: a vector here is several of the target's. */
+bool opjit_cg_load_among_rest(cg_func *f, const cg_access *a, const cg_among *g, LLVMValueRef first,
+                                    LLVMValueRef *out);
 /* Every step-th element; reads those of the first `most` lanes only. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most);
 /* Likewise, of a remainder whose length is known when it runs; NULL: a vector here is several of the target's. */

@@ -319,6 +319,9 @@ static LLVMValueRef load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, opjit_cg_alignment(f, &a));
     }
+    LLVMValueRef together = affine && step > 1 && step <= CG_MOST_STEP ? opjit_cg_load_together(f, node, masked) : NULL;
+    if (together)
+        return together;
     if (affine && step >= 1 && step <= CG_MOST_STEP && masked) {
         LLVMValueRef v = load_some(f, node, &a, step, opjit_cg_lane0(f, &a), opjit_cg_alignment(f, &a));
         if (v)

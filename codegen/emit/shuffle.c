@@ -118,17 +118,18 @@ void opjit_cg_transpose_square(cg_func *f, LLVMValueRef *v)
         transpose_blocks(f, v + i, size, size);
 }
 
-LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step)
+LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t step, uint32_t first)
 {
     const uint32_t lanes = opjit_cg_lanes(parts[0]);
     LLVMValueRef v = NULL;
     uint32_t places[CG_MAX_LANES], done = 0;
-    for (uint32_t k = 0; k < count; k += 2) { /* two parts at a time, then what remains */
-        LLVMValueRef a = parts[k], b = k + 1 < count ? parts[k + 1] : parts[k];
+    for (uint32_t k = 0; k < step; k += 2) { /* two parts at a time, then what remains */
+        LLVMValueRef a = parts[k], b = k + 1 < step ? parts[k + 1] : parts[k];
         uint32_t end = done;
-        for (; end < lanes && (k + 2 >= count || end * step < starts[k + 2]); end++)
-            places[end] = k + 1 < count && end * step >= starts[k + 1] ? lanes + end * step - starts[k + 1]
-                                                                       : end * step - starts[k];
+        for (; end < lanes && (k + 2 >= step || first + end * step < starts[k + 2]); end++) {
+            const uint32_t at = first + end * step;
+            places[end] = k + 1 < step && at >= starts[k + 1] ? lanes + at - starts[k + 1] : at - starts[k];
+        }
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i >= done && i < end ? places[i] : UINT32_MAX;
         LLVMValueRef here = permute(f, a, b, places, lanes);

@@ -17,62 +17,86 @@ LLVMValueRef opjit_cg_load_first(cg_func *f, const cg_access *a, LLVMValueRef po
                                opjit_cg_element_alignment(f, a));
 }
 
-/* Lanes of the vectors that are loaded, and where each begins: the last one ends with the last lane. */
-static uint32_t part_starts(const cg_func *f, const cg_access *a, uint32_t step, uint32_t *starts)
+/* Lanes of the vectors that are loaded, and where each begins: the last one ends `reach` elements behind the last
+ * lane's. */
+static uint32_t part_starts(const cg_func *f, const cg_access *a, uint32_t step, uint32_t reach, uint32_t *starts)
 {
     const uint32_t native = f->target->vector_bytes * 8 / a->bits,
-                   lanes = f->piece->lanes < native ? f->piece->lanes : native, last = (lanes - 1) * step + 1 - lanes;
+                   lanes = f->piece->lanes < native ? f->piece->lanes : native;
+    const uint32_t last = (lanes - 1) * step + 1 + reach - lanes;
     for (uint32_t i = 0; i < step; i++)
         starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
     return lanes;
 }
 
-/* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most)
+void opjit_cg_load_among(cg_func *f, const cg_access *a, const cg_among *g, LLVMValueRef first, uint32_t most,
+                         LLVMValueRef *out)
 {
     uint32_t starts[CG_MOST_STEP];
-    const uint32_t lanes = part_starts(f, a, step, starts);
+    const uint32_t step = g->step, reach = g->at[g->count - 1], lanes = part_starts(f, a, step, reach, starts);
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef all[CG_MAX_LANES];
+    LLVMValueRef all[CG_MOST_STEP][CG_MAX_LANES];
     for (uint32_t at = 0; at < f->piece->lanes; at += lanes) {
         LLVMValueRef parts[CG_MOST_STEP];
         for (uint32_t i = 0; i < step; i++) {
-            const uint32_t begin = at * step + starts[i], end = (most - 1) * step + 1;
+            const uint32_t begin = at * step + starts[i], end = (most - 1) * step + 1 + reach;
             LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, begin));
             parts[i] = most == f->piece->lanes ? opjit_cg_load_element(f, a, place, lanes, a->bits / 8)
                        : end <= begin
                            ? LLVMConstNull(opjit_cg_int(f, a->bits, lanes))
                            : opjit_cg_load_first(f, a, place, lanes, end - begin < lanes ? end - begin : lanes);
         }
-        all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
+        for (uint32_t j = 0; j < g->count; j++)
+            all[j][at / lanes] = opjit_cg_pick(f, parts, starts, step, g->at[j]);
     }
-    return opjit_cg_join(f, all, f->piece->lanes / lanes);
+    for (uint32_t j = 0; j < g->count; j++)
+        out[j] = opjit_cg_join(f, all[j], f->piece->lanes / lanes);
 }
 
-LLVMValueRef opjit_cg_load_picked_rest(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first)
+/* Every second to fourth element from `first` on: loads what is between the first lane and the last, and no more. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first, uint32_t most)
+{
+    LLVMValueRef out[1];
+    opjit_cg_load_among(f, a, &(cg_among){ .step = step, .count = 1 }, first, most, out);
+    return out[0];
+}
+
+bool opjit_cg_load_among_rest(cg_func *f, const cg_access *a, const cg_among *g, LLVMValueRef first, LLVMValueRef *out)
 {
     uint32_t starts[CG_MOST_STEP];
-    const uint32_t lanes = part_starts(f, a, step, starts), bits = f->piece->lane_bits;
+    const uint32_t step = g->step, reach = g->at[g->count - 1], lanes = part_starts(f, a, step, reach, starts);
+    const uint32_t bits = f->piece->lane_bits;
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1), vector = opjit_cg_int(f, a->bits, lanes);
     LLVMValueRef parts[CG_MOST_STEP], needed[CG_MAX_LANES];
     if (lanes != f->piece->lanes || !LLVMIsAICmpInst(f->piece->iterations))
-        return NULL;
+        return false;
     LLVMValueRef count = LLVMGetOperand(f->piece->iterations, 1); /* in each lane */
     for (uint32_t i = 0; i < step; i++) {
-        for (uint32_t j = 0; j < lanes; j++) /* the lane that needs the element, or the next one that needs one */
-            needed[j] = opjit_cg_number(f, bits, 1, (starts[i] + j + step - 1) / step);
+        for (uint32_t j = 0; j < lanes; j++) { /* the lane that needs the element, or the next one that needs one */
+            const uint32_t e = starts[i] + j;
+            needed[j] = opjit_cg_number(f, bits, 1, e < reach ? 0 : (e - reach + step - 1) / step);
+        }
         LLVMValueRef where = LLVMBuildICmp(f->b, LLVMIntULT, LLVMConstVector(needed, lanes), count, "");
         LLVMValueRef place = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, starts[i]));
         parts[i] = opjit_cg_load_where(f, place, where, LLVMConstNull(vector), opjit_cg_element_alignment(f, a));
     }
-    return opjit_cg_pick(f, parts, starts, step, step);
+    for (uint32_t j = 0; j < g->count; j++)
+        out[j] = opjit_cg_pick(f, parts, starts, step, g->at[j]);
+    return true;
+}
+
+LLVMValueRef opjit_cg_load_picked_rest(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first)
+{
+    LLVMValueRef out[1];
+    const cg_among one = { .step = step, .count = 1 };
+    return opjit_cg_load_among_rest(f, a, &one, first, out) ? out[0] : NULL;
 }
 
 LLVMValueRef opjit_cg_load_picked_where(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef first,
                                         LLVMValueRef mask)
 {
     uint32_t starts[CG_MOST_STEP], places[CG_MAX_LANES];
-    const uint32_t lanes = part_starts(f, a, step, starts), all_lanes = f->piece->lanes;
+    const uint32_t lanes = part_starts(f, a, step, 0, starts), all_lanes = f->piece->lanes;
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1), vector = opjit_cg_int(f, a->bits, lanes);
     LLVMValueRef all[CG_MAX_LANES], none = LLVMConstNull(opjit_cg_int(f, a->bits, all_lanes));
     LLVMValueRef wide = LLVMBuildSExt(f->b, mask, opjit_cg_int(f, a->bits, all_lanes), "");
@@ -87,7 +111,7 @@ LLVMValueRef opjit_cg_load_picked_where(cg_func *f, const cg_access *a, uint32_t
                                                LLVMConstNull(vector), "");
             parts[i] = opjit_cg_load_where(f, place, where, LLVMConstNull(vector), opjit_cg_element_alignment(f, a));
         }
-        all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
+        all[at / lanes] = opjit_cg_pick(f, parts, starts, step, 0);
     }
     return opjit_cg_join(f, all, all_lanes / lanes);
 }

@@ -195,6 +195,27 @@ static void fill(window *w, block *list, ir_ref channel, int64_t slot, ir_ref fi
     opjit_ir_contract_store(&w->c, &of_e, w->copy, padding(w), at);
 }
 
+/* A line of the copy: where it begins in each slot, and what it is a copy of. */
+typedef struct line_copy {
+    ir_ref y, first, channel;
+} line_copy;
+
+/* Place p of remainder k. */
+static void copy_place(window *w, block *list, const line_copy *l, int64_t k, ir_ref p)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const window_axis *y = &w->axis[0];
+    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, 0), opjit_ir_index(f, k) };
+    ir_ref value = tap_value(w, list, l->channel, of, l->y, p);
+    if (y->varies || y->size % w->block != 0) {
+        const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, l->y, opjit_ir_index(f, window_positions(y, 0)));
+        value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
+    }
+    const ir_ref at[3] = { l->channel, of[1], contract_plus(c, l->first, p) };
+    opjit_ir_contract_store(c, list, w->copy, value, at);
+}
+
 /* The copy of a block.  Conditions on lines, which become bounds of loops over them, are those of padding, and the end
  * of the last block. */
 static void copy_by_lines(window *w, block *list)
@@ -227,21 +248,22 @@ static void copy_by_lines(window *w, block *list)
         return;
     const ir_ref line = loop_over(w, list, inside.lo, inside.hi, &of_y);
     const ir_ref all_y = contract_plus(c, contract_times(c, w->first_position, window_step(y)), line);
+    const ir_ref first = contract_plus(c, contract_times(c, line, w->pitch), opjit_ir_index(f, w->shift));
+    int64_t all = x[0].hi - x[0].lo;
     for (int64_t k = 0; k < w->slots; k++) {
-        const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, 0), opjit_ir_index(f, k) };
-        const ir_ref first = contract_plus(c, contract_times(c, line, w->pitch), opjit_ir_index(f, w->shift));
-        fill(w, &of_y, channel, k, contract_plus(c, first, opjit_ir_index(f, x[k].hi)), w->pitch - x[k].hi + x[k].lo);
-        if (x[k].lo == x[k].hi)
-            continue;
-        const ir_ref p = loop_over(w, &of_y, x[k].lo, x[k].hi, &of_x);
-        ir_ref value = tap_value(w, &of_x, channel, of, all_y, p);
-        if (y->varies || y->size % w->block != 0) {
-            const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, all_y, opjit_ir_index(f, window_positions(y, 0)));
-            value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
-        }
-        const ir_ref at[3] = { channel, of[1], contract_plus(c, first, p) };
-        opjit_ir_contract_store(c, &of_x, w->copy, value, at);
+        const ir_ref end = contract_plus(c, first, opjit_ir_index(f, x[k].hi));
+        fill(w, &of_y, channel, k, end, w->pitch - x[k].hi + x[k].lo);
+        all = x[k].hi - x[k].lo < all ? x[k].hi - x[k].lo : all;
     }
+    const line_copy line_of = { .y = all_y, .first = first, .channel = channel };
+    if (all > 0) { /* what lies between the elements of one remainder is loaded with them */
+        const ir_ref p = loop_over(w, &of_y, x[0].lo, x[0].lo + all, &of_x);
+        for (int64_t k = 0; k < w->slots; k++)
+            copy_place(w, &of_x, &line_of, k, contract_plus(c, p, opjit_ir_index(f, x[k].lo - x[0].lo)));
+    }
+    for (int64_t k = 0; k < w->slots; k++)
+        if (x[k].lo + all < x[k].hi)
+            copy_place(w, &of_x, &line_of, k, loop_over(w, &of_y, x[k].lo + all, x[k].hi, &of_x));
 }
 
 void opjit_ir_window_alone_copy(window *w, block *list)

@@ -197,6 +197,86 @@ START_TEST(growing_by_vectors)
 }
 END_TEST
 
+/* --- loads that share vectors ------------------------------------------------------------------------------------- */
+
+/* Rows of 1 to `rows` elements: three loads with a step, each from another element on; chosen: the last one only where
+ * the input, which ends with the last element of the others, has its element. */
+static void make_among(const char *type, uint32_t rows, uint32_t step, const uint32_t *at, bool chosen, uint32_t vec,
+                       ir_func *f)
+{
+    char text[1000], last[200];
+    opjit_error error = { .status = OPJIT_OK };
+    uint32_t reach = at[0] > at[1] ? at[0] : at[1];
+    reach = !chosen && at[2] > reach ? at[2] : reach;
+    const uint32_t size = (rows - 1) * step + 1 + reach;
+    snprintf(last, sizeof last, "load %%0[iadd(imul(%%j, %u), %u)]", step, at[2]);
+    if (chosen)
+        snprintf(last, sizeof last, "select(lt(iadd(imul(%%j, %u), %u), %u), load %%0[iadd(imul(%%j, %u), %u)], %s 0)",
+                 step, at[2], size, step, at[2], type);
+    const int length = snprintf(text, sizeof text,
+                                "kernel @among after schedule {\n    in %%0: %s[%u]\n    out %%1: %s[%u,%u]\n"
+                                "    out %%2: %s[%u,%u]\n    stage @0 for %%p in 0..%u {\n"
+                                "        for %%j in 0..iadd(%%p, 1) vec %u unroll 2 tail mask {\n"
+                                "            store %%1[%%p,%%j], load %%0[iadd(imul(%%j, %u), %u)]\n"
+                                "            store %%2[%%p,%%j], xor(load %%0[iadd(imul(%%j, %u), %u)], %s)\n"
+                                "        }\n    }\n}\n",
+                                type, size, type, rows, rows, type, rows, rows, rows, vec, step, at[0], step, at[1],
+                                last);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
+                  error.message, text);
+}
+
+START_TEST(among)
+{
+    static const char *const integers[] = { "u32", "u8", "i16", "i64" };
+    test_random r;
+    test_random_init(&r, 5, 0, (uint64_t)_i);
+    for (uint32_t n = 0; n < 12; n++) {
+        const char *const type = integers[test_random_below(&r, 4)], *const target = targets[test_random_below(&r, 4)];
+        const uint32_t step = 2 + (uint32_t)test_random_below(&r, 3), rows = 1 + (uint32_t)test_random_below(&r, 80);
+        const uint32_t vec = 4u << test_random_below(&r, 4);
+        uint32_t at[3];
+        for (uint32_t i = 0; i < 3; i++)
+            at[i] = (uint32_t)test_random_below(&r, step + 1);
+        const bool chosen = test_random_chance(&r, 30);
+        char what[200];
+        ir_func f;
+        make_among(type, rows, step, at, chosen, vec, &f);
+        snprintf(what, sizeof what, "%u rows of %s, step %u, at %u, %u, %u (%s), vec %u, %s", rows, type, step, at[0],
+                 at[1], at[2], chosen ? "chosen" : "sure", vec, target);
+        harness_kernel k = harness_compile(&f, target, OPJIT_LEVEL_QUICK + n % 2);
+        for (uint32_t i = 0; i < 2 && test_can_run(target, false); i++) {
+            const harness_run run = { .end = rows, .any_nan = true, .at_end = i != 0, .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
+/* Both columns of a pair come out of the same two vectors. */
+START_TEST(among_by_vectors)
+{
+    ir_func f;
+    uint32_t loads = 0;
+    static const char text[] = "kernel @pairs after schedule {\n    in %0: f32[32]\n    out %1: f32[16]\n"
+                               "    stage @0 for %p in 0..1 {\n        for %j in 0..16 vec 16 {\n"
+                               "            store %1[%j], add(load %0[imul(%j, 2)], load %0[iadd(imul(%j, 2), 1)])\n"
+                               "        }\n    }\n}\n";
+    opjit_error error = { .status = OPJIT_OK };
+    ck_assert_msg(opjit_ir_parse(text, sizeof text - 1, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    codegen_result made = harness_emit(&f, "cpu:x86-64-v4", OPJIT_LEVEL_QUICK, CODEGEN_LLVM);
+    opjit_rt_bytes_zero_end(&made.bytes);
+    for (const char *at = (const char *)made.bytes.data; (at = strstr(at, "load <16 x i32>")) != NULL; at++)
+        loads++;
+    ck_assert_uint_eq(loads, 2 + 2); /* and the places of two shuffles */
+    opjit_rt_bytes_free(&made.bytes);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* --- places out of a table ---------------------------------------------------------------------------------------- */
 
 /* Elements of the last row but one at places that are loaded, in one vector and what is left of another one. */
@@ -249,6 +329,8 @@ int main(void)
     tcase_add_test(tcase, guarded_by_vectors);
     tcase_add_loop_test(tcase, growing, 0, 12);
     tcase_add_test(tcase, growing_by_vectors);
+    tcase_add_loop_test(tcase, among, 0, 12);
+    tcase_add_test(tcase, among_by_vectors);
     tcase_add_loop_test(tcase, tables, 0, 14);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
