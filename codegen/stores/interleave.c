@@ -34,7 +34,8 @@ static bool pays(const cg_func *f, const ir_tensor *t)
 {
     const bool wide = opjit_ir_type_size(t->type) >= 4;
     const bool shuffles = f->target->arch != RT_ARCH_X86_64 || (f->target->features >> RT_X86_SSSE3 & 1) != 0;
-    return f->target->vector_bytes >= 16 && (wide || shuffles) && (f->peak || t->bytes >= CG_INTERLEAVE_BYTES);
+    return f->target->vector_bytes >= 16 && (wide || shuffles) &&
+           (f->peak || opjit_ir_count_elements(t) >= CG_INTERLEAVE_LEAST);
 }
 
 uint32_t opjit_cg_find_interleaved(const cg_func *f, const cg_facts *is)

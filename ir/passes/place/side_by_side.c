@@ -13,6 +13,7 @@ enum {
     SHUFFLED = 4,    /* rows of so many values are vectors by shuffles */
     LEAST_LINE = 4,  /* rows whose values are a line of the copy */
     LEAST_ROWS = 256,
+    LEAST_PLACES = 64, /* the same of places of extremes: an accumulator of these takes 50 ns for a row */
     MOST_STEPS = 256, /* where an accumulator has one lane */
     RANK = 8,
 };
@@ -46,9 +47,11 @@ static bool is_short_row(const aligner *a, ir_ref statement)
     const bool single = arg || n->imm == 1; /* what has no lanes is far slower than with neighbours as lanes */
     const int64_t steps = steps_of(f, statement), least = single ? LEAST_STEPS : SHUFFLED + 1;
     const uint32_t last = ir_rank_in_use(t);
-    const uint64_t bytes = opjit_ir_count_elements(t) * (uint64_t)steps * opjit_ir_type_size((ir_type)n->type);
-    return last > 0 && t->rank < RANK && t->sizes[last - 1] >= LEAST_LINE && opjit_ir_count_elements(t) >= LEAST_ROWS &&
-           steps >= least && steps <= (single ? MOST_STEPS : IR_REDUCE_LANES) && (arg || bytes <= a->cache / 2) &&
+    const uint64_t rows = opjit_ir_count_elements(t);
+    const uint64_t bytes = rows * (uint64_t)steps * opjit_ir_type_size((ir_type)n->type);
+    return last > 0 && t->rank < RANK && t->sizes[last - 1] >= LEAST_LINE &&
+           rows >= (arg ? LEAST_PLACES : LEAST_ROWS) && steps >= least &&
+           steps <= (single ? MOST_STEPS : IR_REDUCE_LANES) && (arg || bytes <= a->cache / 2) &&
            (arg ? n->type != IR_INDEX : !a->is_spread[n->ref]);
 }
 
