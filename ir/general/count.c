@@ -10,9 +10,11 @@ enum {
     STEPS = 1 << 18, /* statements that are met in one function; what is longer is not counted */
     DEEPEST = 64,    /* expressions in each other */
     LOOPS = 32,      /* in each other: as rule V16 allows */
-    DEPENDS = 1, /* iterations of a loop have other bounds of loops, */
-    ALIKE = 2,   /* the same ones, */
-    SAME = 3     /* and do the same: none reads the loop's variable */
+    PERIOD = 512,    /* iterations after which bounds are the same again, at most */
+    /* How alike a loop's iterations are: */
+    DEPENDS = 1, /* they have other bounds of loops, */
+    SAME = 2,    /* they do the same: none reads the loop's variable, */
+    CYCLE = 3    /* or, with a period added, bounds are the same after so many, as of a window's positions */
 };
 
 typedef struct walker {
@@ -20,17 +22,36 @@ typedef struct walker {
     ir_counts *out;
     int64_t *values;  /* by VAR */
     uint8_t *depth;   /* by VAR: of its loop, counted from 1; 0: its loop does not run */
-    uint8_t *alike;   /* by FOR: how alike its iterations are; 0: not known */
-    uint64_t touched; /* loops whose variables bounds have read, as bits */
+    uint16_t *alike;  /* by FOR: how alike its iterations are; 0: not known */
+    uint64_t touched; /* loops whose variables bounds have read, as bits, beside what is left of them */
+    int64_t periods[LOOPS]; /* by depth: the least common multiple of what that is left by */
     uint32_t steps, stage;
     bool lost; /* a bound depends on elements, or it takes too long */
 } walker;
+
+/* Whether it is what is left of a loop's variable; then *out is that. */
+static bool is_rest(walker *w, ir_ref r, int64_t *out)
+{
+    const ir_node *n = ir_at(w->f, r);
+    const ir_ref var = n->op == IR_IMOD ? ir_operand(w->f, r, 0) : 0;
+
+    if (var == 0 || ir_at(w->f, var)->op != IR_VAR || w->depth[var] == 0 || w->values[var] < 0 ||
+        !ir_is_index_const(w->f, ir_operand(w->f, r, 1)))
+        return false;
+    const int64_t by = ir_index_value(w->f, ir_operand(w->f, r, 1)), own = w->periods[w->depth[var]];
+    if (by < 1 || by > PERIOD || own / gcd(own, by) * by > PERIOD)
+        return false;
+    w->periods[w->depth[var]] = own / gcd(own, by) * by;
+    *out = w->values[var] % by;
+    return true;
+}
 
 static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
 {
     const ir_func *f = w->f;
     const ir_node *n = ir_at(f, r);
     uint64_t args[3] = { 0 }, value = 0;
+    int64_t rest;
 
     if (n->op == IR_CONST)
         return (int64_t)n->imm;
@@ -38,6 +59,8 @@ static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
         w->touched |= UINT64_C(1) << w->depth[r];
         return w->values[r];
     }
+    if (is_rest(w, r, &rest))
+        return rest;
     if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET && depth < DEEPEST)
         return value_of(w, ir_operand(f, n->ref, 0), depth + 1);
     w->lost = w->lost || n->type != IR_INDEX || n->count == 0 || n->count > 3 || n->op == IR_LOAD || depth == DEEPEST;
@@ -65,31 +88,45 @@ static bool is_read(const ir_func *f, ir_ref first, ir_ref var)
     return false;
 }
 
+/* How alike the loop's iterations are. */
+static uint16_t alike_of(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t step, uint32_t depth)
+{
+    const ir_node *n = ir_at(w->f, loop);
+    const uint64_t outer = w->touched;
+    int64_t *const period = &w->periods[depth];
+
+    w->touched = 0;
+    *period = 1;
+    for (int64_t i = lo; i < hi && (w->touched >> depth & 1) == 0 && (i - lo) / step < *period; i += step) {
+        w->values[n->ref] = i;
+        count_block(w, n->body, depth + 1, 0);
+    }
+    const bool depends = (w->touched >> depth & 1) != 0;
+    w->touched |= outer;
+    if (depends)
+        return DEPENDS;
+    return *period == 1 && !is_read(w->f, n->body, n->ref) ? SAME : (uint16_t)(CYCLE + *period);
+}
+
 /* A loop from lo to hi; bodies of which no bound depends on the variable are followed once. */
 static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t step, uint32_t depth, uint64_t times)
 {
     const ir_node *n = ir_at(w->f, loop);
-    const uint64_t outer = w->touched;
 
     if (hi <= lo || depth >= LOOPS || step < 1) {
         w->lost = w->lost || depth >= LOOPS || step < 1;
         return;
     }
     w->depth[n->ref] = (uint8_t)depth;
-    w->values[n->ref] = lo;
-    if (w->alike[loop] == 0) {
-        w->touched = 0;
-        count_block(w, n->body, depth + 1, 0);
-        w->alike[loop] = (w->touched >> depth & 1) != 0 ? DEPENDS : is_read(w->f, n->body, n->ref) ? ALIKE : SAME;
-    }
-    w->touched |= outer;
+    if (w->alike[loop] == 0)
+        w->alike[loop] = alike_of(w, loop, lo, hi, step, depth);
+    const uint16_t alike = w->alike[loop];
     const int64_t trips = (hi - lo + step - 1) / step;
-    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (w->alike[loop] == SAME && trips > 1 && times != 0);
-    if (w->alike[loop] != DEPENDS)
-        count_block(w, n->body, depth + 1, times * (uint64_t)trips);
-    for (int64_t i = lo; i < hi && w->alike[loop] == DEPENDS && !w->lost && times != 0; i += step) {
-        w->values[n->ref] = i;
-        count_block(w, n->body, depth + 1, times);
+    const int64_t period = alike == DEPENDS ? trips : alike == SAME ? 1 : alike - CYCLE;
+    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (alike == SAME && trips > 1 && times != 0);
+    for (int64_t i = 0; i < period && i < trips && !w->lost && (times != 0 || i == 0); i++) {
+        w->values[n->ref] = lo + i * step;
+        count_block(w, n->body, depth + 1, times * (uint64_t)(trips / period + (i < trips % period)));
     }
     w->depth[n->ref] = 0;
 }
@@ -149,7 +186,7 @@ opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, o
     out->repeats = ARENA_ARRAY(arena, bool, out->stage_count + 1u);
     w.values = ARENA_ARRAY(arena, int64_t, f->node_count);
     w.depth = ARENA_ARRAY(arena, uint8_t, f->node_count);
-    w.alike = ARENA_ARRAY(arena, uint8_t, f->node_count);
+    w.alike = ARENA_ARRAY(arena, uint16_t, f->node_count);
     if (out->stores == NULL || out->stage_of == NULL || out->results == NULL || out->terms == NULL ||
         out->products == NULL || out->repeats == NULL || out->lost == NULL || w.values == NULL || w.depth == NULL ||
         w.alike == NULL)

@@ -30,6 +30,23 @@ static const row rows[] = {
       "kernel @k after cleanup { in %0: f32[4,3,10]\n out %1: f32[4,3,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
       "for %3 in 0..3 {\n for %4 in 0..imin(iadd(%2, 1), 3) {\n store %1[%2,%3,%4], load %0[%2,%3,%4]\n }\n }\n }\n }",
       3 * (1 + 2 + 3 + 3), 27, 0, false },
+    { "what is left of a variable",
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..10 {\n for %4 in 0..imod(%3, 4) {\n store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
+      4 * 13, 4 * 13, 0, false },
+    { "two rests", /* the same again after six */
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..10 {\n for %4 in 0..iadd(imod(%3, 2), imod(%3, 3)) {\n store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
+      4 * 14, 4 * 14, 0, false },
+    { "a rest in a loop that is empty at first",
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..10 {\n for %4 in 0..imod(%3, 2) {\n for %5 in 0..imod(%3, 3) {\n"
+      "store %1[%2,%5], load %0[%2,%5]\n }\n }\n }\n }\n }",
+      4 * 4, 4 * 4, 0, false },
+    { "a rest and the variable",
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..10 {\n for %4 in 0..imin(imod(%3, 4), %3) {\n store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
+      4 * 13, 4 * 13, 0, false },
     { "an empty loop",
       "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
       "for %3 in 5..imin(%2, 4) {\n store %1[%2,%3], load %0[%2,%3]\n }\n }\n }",
