@@ -313,7 +313,6 @@ opjit_status opjit_fe_share_kept(fe_program *program, opjit_error *error);
 /* dynamic_sizes.c: sizes of a graph's tensors that follow from dynamic dimensions. */
 typedef struct fe_sizes {
     rt_bytes noted, listed; /* what is known of each size; what was listed last, valid until the next list */
-    uint32_t version;       /* of what is known: as long as it is the same, so is that */
 } fe_sizes;
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator);
 void opjit_fe_sizes_free(fe_sizes *s);

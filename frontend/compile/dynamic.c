@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frontend/compile/dynamic_made.h"
+#include "frontend/compile/dynamic_pool.h"
 
 #include <opjit/dynamic.h>
 
@@ -34,15 +35,15 @@ static opjit_status describe(const fe_dynamic *dynamic, const uint64_t *dims, fe
 }
 
 /* Describes the graph for these sizes, and reads it.  *out is to be freed in any case. */
-static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bool keep, fe_graph *out,
-                             opjit_error *error)
+static opjit_status read_for(const fe_dynamic *dynamic, const int64_t *sizes, bool keep,
+                             const opjit_allocator *allocator, fe_graph *out, opjit_error *error)
 {
     fe_subject subject = { .is_named = false };
     uint64_t dims[OPJIT_MAX_DIMS] = { 0 };
 
     for (uint32_t d = 0; d < dynamic->dim_count; d++)
         dims[d] = (uint64_t)sizes[d];
-    opjit_rt_arena_init(&out->arena, &dynamic->context->core->allocator);
+    opjit_rt_arena_init(&out->arena, allocator);
     TRY(describe(dynamic, dims, &subject, error));
     return opjit_fe_graph_read(dynamic->context, &subject, keep, out, error);
 }
@@ -62,9 +63,10 @@ typedef struct sampler {
     const fe_options *options;
     const char *name;
     const opjit_allocator *allocator;
+    fe_pool pool; /* of all that is made on the way */
     ir_pass_env env;
     fe_sizes sizes;
-    fe_made *made;
+    fe_made *values, *loops; /* definitions, of which there is one for each size, and loops */
     rt_arena arena;
     sampled *first, **next; /* all that were described; where the pointer to one more goes */
     uint32_t count, buffers;
@@ -110,24 +112,58 @@ static void forget_origins(ir_func *f)
         f->tensors[t].origin = 0;
 }
 
-static opjit_status lower_sample(sampler *s, double growth_of, const int64_t *values, fe_graph *graph,
-                                 ir_func *out_value, ir_func *out, opjit_error *error)
+static opjit_status lower_sample(sampler *s, const int64_t *values, bool is_sample, ir_func *out, opjit_error *error)
 {
-    TRY(opjit_fe_sample_read(s->graph, graph, has_zero(values, s->dynamic->dim_count), error));
-    TRY(opjit_fe_graph_lower(graph, s->options, s->name, s->allocator, out_value, error));
-    if (graph->node_count != s->graph->node_count)
-        forget_origins(out_value);
-    opjit_status status = OPJIT_OK;
-    if (s->count != 0 || out != NULL) /* forms are fitted by the first ones: not by sizes that differ in one */
-        status = note(s, values, graph, error);
-    if (status == OPJIT_OK && out != NULL)
-        status = opjit_fe_sizes_list(&s->sizes, out_value, growth_of, &s->env.varying, error);
-    if (status == OPJIT_OK && out != NULL)
-        status = opjit_fe_make_loops(&s->env, out_value, out, error);
-    else if (status == OPJIT_OK)
-        status = opjit_fe_sizes_note(&s->sizes, out_value, error);
+    fe_graph graph = { 0 };
+    opjit_status status = read_for(s->dynamic, values, true, &s->pool.own, &graph, error);
+
+    if (status == OPJIT_OK)
+        status = opjit_fe_sample_read(s->graph, &graph, has_zero(values, s->dynamic->dim_count), error);
+    if (status == OPJIT_OK)
+        status = opjit_fe_graph_lower(&graph, s->options, s->name, &s->pool.own, out, error);
+    if (status == OPJIT_OK) {
+        if (graph.node_count != s->graph->node_count)
+            forget_origins(out);
+        if (s->count != 0 || is_sample) /* forms are fitted by the first ones: not by sizes that differ in one */
+            status = note(s, values, &graph, error);
+        if (status != OPJIT_OK)
+            opjit_ir_free(out);
+    }
+    opjit_fe_graph_free(&graph);
+    return status;
+}
+
+/* The graph's definition for these values.  is_sample: its loops are made, too. */
+static opjit_status find_value(sampler *s, const fe_made_for *key, bool is_sample, ir_func *out, opjit_error *error)
+{
+    bool found;
+
+    TRY(opjit_fe_made_find(s->values, key, out, &found, error));
+    if (found)
+        return OPJIT_OK;
+    TRY(lower_sample(s, key->values, is_sample, out, error));
+    const opjit_status status = s->count != 0 ? opjit_fe_made_keep(s->values, key, out, error) : OPJIT_OK;
+    if (status != OPJIT_OK) /* one that was not noted is not kept */
+        opjit_ir_free(out);
+    return status;
+}
+
+/* Its loops, which depend on what is known of sizes, too. */
+static opjit_status find_loops(sampler *s, const ir_dim *dims, fe_made_for *key, const ir_func *value, ir_func *out,
+                               opjit_error *error)
+{
+    const double growth = opjit_fe_sizes_growth(dims, s->dynamic->dim_count, key->values);
+    bool found;
+
+    TRY(opjit_fe_sizes_list(&s->sizes, value, growth, &s->env.varying, error));
+    key->loops = opjit_ir_hash(opjit_fe_sizes_hash(&s->env.varying), s->env.low_tiles) | 1;
+    TRY(opjit_fe_made_find(s->loops, key, out, &found, error));
+    if (found)
+        return OPJIT_OK;
+    TRY(opjit_fe_make_loops(&s->env, value, out, error));
+    const opjit_status status = opjit_fe_made_keep(s->loops, key, out, error);
     if (status != OPJIT_OK)
-        opjit_ir_free(out_value);
+        opjit_ir_free(out);
     return status;
 }
 
@@ -135,22 +171,16 @@ static opjit_status make_sample(void *user, const ir_dim *dims, const int64_t *v
                                 opjit_error *error)
 {
     sampler *s = user;
-    fe_graph graph = { 0 };
-    bool found;
+    fe_made_for key = { 0, { 0 } };
 
     if (fe_is_cancelled(s->options))
         return opjit_rt_cancelled(error);
-    fe_made_for key = { opjit_fe_sizes_growth(dims, s->dynamic->dim_count, values), s->sizes.version, { 0 } };
     memcpy(key.values, values, s->dynamic->dim_count * sizeof *values);
-    TRY(opjit_fe_made_find(s->made, &key, out_value, out, &found, error));
-    if (found) /* it was made with loops, perhaps, without noting sizes */
-        return out == NULL ? opjit_fe_sizes_note(&s->sizes, out_value, error) : OPJIT_OK;
-    opjit_status status = read_for(s->dynamic, values, true, &graph, error);
-    if (status == OPJIT_OK)
-        status = lower_sample(s, key.growth, values, &graph, out_value, out, error);
-    opjit_fe_graph_free(&graph);
-    if (status == OPJIT_OK && s->count != 0) /* else it was not noted */
-        status = opjit_fe_made_keep(s->made, &key, out_value, out, error);
+    TRY(find_value(s, &key, out != NULL, out_value, error));
+    const opjit_status status = out != NULL ? find_loops(s, dims, &key, out_value, out, error)
+                                            : opjit_fe_sizes_note(&s->sizes, out_value, error);
+    if (status != OPJIT_OK)
+        opjit_ir_free(out_value);
     return status;
 }
 
@@ -199,6 +229,21 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
+/* Moves the function out of the pool. */
+static opjit_status move_to(const opjit_allocator *allocator, ir_func *f, opjit_error *error)
+{
+    ir_func shell = *f, own;
+
+    shell.allocator = allocator;
+    shell.node_capacity = f->node_count;
+    shell.operand_capacity = f->operand_count;
+    shell.tensor_capacity = f->tensor_count;
+    TRY(opjit_ir_copy(&shell, &own, error));
+    opjit_ir_free(f);
+    *f = own;
+    return OPJIT_OK;
+}
+
 /* The function of a range, with memory for its largest sizes. */
 static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
 {
@@ -209,7 +254,7 @@ static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
     opjit_ir_trim(f);
-    return OPJIT_OK;
+    return move_to(s->allocator, f, error);
 }
 
 /* The forms of buffers, then those of all stages. */
@@ -273,7 +318,6 @@ static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, u
     if (status != OPJIT_UNSUPPORTED)
         return status;
     s->env.low_tiles = false;
-    opjit_fe_made_free(s->made);
     return opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, IR_RANGES, ranges, count, origin,
                                 error);
 }
@@ -283,8 +327,9 @@ static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error
     ir_range *const ranges = ARENA_ARRAY(&s->arena, ir_range, IR_RANGES);
     uint32_t count, origin;
 
-    s->made = ARENA_NEW(&s->arena, fe_made);
-    if (ranges == NULL || s->made == NULL)
+    s->values = ARENA_NEW(&s->arena, fe_made);
+    s->loops = ARENA_NEW(&s->arena, fe_made);
+    if (ranges == NULL || s->values == NULL || s->loops == NULL)
         return opjit_rt_no_memory(error);
     opjit_status status = find_ranges(s, ranges, &count, &origin, error);
     if (status != OPJIT_OK)
@@ -325,10 +370,12 @@ opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph 
         return opjit_rt_no_memory(error);
     opjit_rt_arena_init(&s.arena, allocator);
     opjit_fe_sizes_init(&s.sizes, allocator);
+    opjit_fe_pool_init(&s.pool, allocator);
     status = make_general(&s, out, error);
     opjit_fe_sizes_free(&s.sizes);
-    if (s.made != NULL)
-        opjit_fe_made_free(s.made);
+    opjit_fe_made_free(s.values);
+    opjit_fe_made_free(s.loops);
+    opjit_fe_pool_free(&s.pool);
     opjit_rt_arena_free(&s.arena);
     out->passes_ms = rt_milliseconds() - start;
     if (status != OPJIT_OK)
@@ -344,7 +391,7 @@ opjit_status opjit_fe_dynamic_read(const fe_dynamic *dynamic, bool keep, fe_grap
 
     for (uint32_t d = 0; d < dynamic->dim_count; d++)
         largest[d] = (int64_t)dynamic->dims[d].hi;
-    return read_for(dynamic, largest, keep, out, error);
+    return read_for(dynamic, largest, keep, &dynamic->context->core->allocator, out, error);
 }
 
 opjit_status opjit_fe_dynamic_label(const fe_dynamic *dynamic, fe_graph *graph, opjit_error *error)
@@ -362,7 +409,7 @@ opjit_status opjit_fe_dynamic_label(const fe_dynamic *dynamic, fe_graph *graph, 
 static opjit_status put_graph(fe_dynamic *dynamic, const int64_t *sizes, rt_bytes *key, opjit_error *error)
 {
     fe_graph graph = { 0 };
-    const opjit_status status = read_for(dynamic, sizes, false, &graph, error);
+    const opjit_status status = read_for(dynamic, sizes, false, &dynamic->context->core->allocator, &graph, error);
 
     if (status == OPJIT_OK) {
         opjit_fe_graph_key(&graph, key);

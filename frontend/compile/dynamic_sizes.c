@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { MOST_LANES = 1024 }; /* no vector has more */
+
 void opjit_fe_sizes_init(fe_sizes *s, const opjit_allocator *allocator)
 {
     opjit_rt_bytes_init(&s->noted, allocator);
@@ -50,7 +52,6 @@ static uint64_t gcd_of(uint64_t a, uint64_t b)
 opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error *error)
 {
     const bool is_first = s->noted.size == 0;
-    bool changes = is_first;
     size_t k = 0;
 
     if (!is_first && !is_alike(s, value))
@@ -64,10 +65,8 @@ opjit_status opjit_fe_sizes_note(fe_sizes *s, const ir_func *value, opjit_error 
             }
             noted_size *const own = noted_at(s, k);
             const noted_size now = { own->first, gcd_of(own->unit, size), own->differs != 0 || own->first != size };
-            changes = changes || now.unit != own->unit || now.differs != own->differs;
             *own = now;
         }
-    s->version += changes;
     return s->noted.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
@@ -97,6 +96,18 @@ double opjit_fe_sizes_growth(const ir_dim *dims, uint32_t count, const int64_t *
     return most < 1 ? most : 1;
 }
 
+/* Passes ask whether there are as many as a vector has lanes, a power of two: so the power of two is known, and ranges
+ * that differ in less have the same loops. */
+static uint64_t most_of(uint64_t size, double growth)
+{
+    const uint64_t most = (uint64_t)ceil((double)size * growth);
+    uint64_t power = 1;
+
+    while (power <= most / 2 && power < MOST_LANES)
+        power *= 2;
+    return power;
+}
+
 opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growth, ir_sizes *out, opjit_error *error)
 {
     size_t k = 0;
@@ -110,11 +121,24 @@ opjit_status opjit_fe_sizes_list(fe_sizes *s, const ir_func *value, double growt
                 list_size(s, &(ir_varying){ .size = own->sizes[d],
                                             .unit = noted_at(s, k)->unit,
                                             .usual = noted_at(s, k)->first,
-                                            .most = (uint64_t)ceil((double)own->sizes[d] * growth),
+                                            .most = most_of(own->sizes[d], growth),
                                             .rank = own->rank,
                                             .dimension = d });
     }
     *out =
         (ir_sizes){ (const ir_varying *)(const void *)s->listed.data, (uint32_t)(s->listed.size / sizeof(ir_varying)) };
     return s->listed.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+uint64_t opjit_fe_sizes_hash(const ir_sizes *sizes)
+{
+    uint64_t hash = sizes->count;
+
+    for (uint32_t i = 0; i < sizes->count; i++) {
+        const ir_varying *const own = &sizes->list[i];
+        hash = opjit_ir_hash(opjit_ir_hash(hash, own->size), own->unit);
+        hash = opjit_ir_hash(opjit_ir_hash(hash, own->usual), own->most);
+        hash = opjit_ir_hash(hash, (uint64_t)own->rank << 32 | own->dimension);
+    }
+    return hash;
 }

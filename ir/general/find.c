@@ -275,7 +275,13 @@ static opjit_status make_only(finder *x, ir_general *out, opjit_error *error)
         c->values[d] = samples.values[0][d] = x->dims[d].lo;
     TRY(opjit_ir_candidate_make(x, c, error));
     samples.functions[0] = &c->f;
-    return opjit_ir_generalize(&samples, false, out, error);
+    TRY(opjit_ir_generalize(&samples, false, out, error));
+    const opjit_status status = opjit_ir_general_resize(out, samples.values[0], error);
+    if (status == OPJIT_OK)
+        opjit_ir_general_settle(out);
+    else
+        opjit_ir_general_free(out);
+    return status;
 }
 
 static opjit_status find(finder *x, ir_general *out, ir_cut *out_cut, opjit_error *error)

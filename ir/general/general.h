@@ -137,6 +137,8 @@ typedef enum ir_guess {
  * Expected failures: UNSUPPORTED, with what differs and no dimension tells how. */
 opjit_status opjit_ir_generalize(const ir_samples *samples, ir_guess guess, ir_general *out, opjit_error *error);
 void opjit_ir_general_free(ir_general *g);
+/* Drops all but f, which is for the sizes that it was given last. */
+void opjit_ir_general_settle(ir_general *g);
 /* Gives the tensors of f the sizes that they have for these values.  LIMIT: more than 64 bits. */
 opjit_status opjit_ir_general_resize(ir_general *g, const int64_t *values, opjit_error *error);
 /* Drops stages that have no iterations for any values of the function, such as those of whole blocks for few sizes. */

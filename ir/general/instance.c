@@ -15,6 +15,16 @@ void opjit_ir_general_free(ir_general *g)
     memset(g, 0, sizeof *g);
 }
 
+void opjit_ir_general_settle(ir_general *g)
+{
+    const opjit_allocator *const allocator = g->arena.allocator;
+
+    opjit_ir_free(&g->shaped);
+    opjit_rt_arena_free(&g->arena);
+    *g = (ir_general){ .f = g->f, .dim_count = g->dim_count, .first_param = g->first_param };
+    opjit_rt_arena_init(&g->arena, allocator);
+}
+
 static opjit_status refuse_bytes(opjit_error *error)
 {
     return opjit_rt_refuse(error, OPJIT_LIMIT, "{!kernel}{!dims}a tensor has {more than 2^63} bytes");

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dynamic_pool.h - memory of the functions that are made while kernels for many sizes are looked for. */
+#ifndef OPJIT_FRONTEND_COMPILE_DYNAMIC_POOL_H
+#define OPJIT_FRONTEND_COMPILE_DYNAMIC_POOL_H
+
+#include "runtime/base/base.h"
+
+/* An allocator that keeps what it is given back, by size, until the end. */
+enum { FE_POOL_CLASSES = 256 };
+typedef struct fe_pool {
+    opjit_allocator own; /* for those who allocate; its user is the pool, which therefore stays where it is */
+    const opjit_allocator *from;
+    void *free[FE_POOL_CLASSES]; /* the first one of a list; each begins with the next */
+} fe_pool;
+void opjit_fe_pool_init(fe_pool *pool, const opjit_allocator *from);
+/* Gives all memory back, of which none is in use any more. */
+void opjit_fe_pool_free(fe_pool *pool);
+
+#endif
