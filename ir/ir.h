@@ -388,8 +388,7 @@ typedef struct ir_tiles {
 typedef struct ir_varying {
     uint64_t size, unit;      /* in this sample; what it is a multiple of in all of them */
     uint64_t usual;           /* for the typical sizes of dimensions: blocks may follow from it */
-    uint64_t most;            /* what it is at most, about, in the range of sizes that a function is looked for: a
-                                 power of two, as lanes are, rounded down */
+    uint64_t most;            /* what it is at most, about, in the range that is looked at: a power of two, down */
     uint32_t rank, dimension; /* of tensors of this rank */
 } ir_varying;
 typedef struct ir_sizes {
