@@ -289,7 +289,8 @@ typedef struct fe_program {
     uint32_t unproven_bounds;                  /* of all */
     uint64_t kept_size, kept_layout;           /* opjit_kernel_meta's */
     opjit_size_form *forms;                    /* likewise, form_count of them; NULL: there are no dynamic dimensions */
-    uint32_t form_count;
+    uint32_t form_count, quotient_count;
+    opjit_quotient quotients[OPJIT_MAX_DIMS]; /* opjit_kernel_meta's */
     double lower_ms, passes_ms;
 } fe_program;
 
@@ -324,7 +325,7 @@ opjit_status opjit_fe_sample_read(const fe_graph *whole, fe_graph *sample, bool 
 /* dynamic_stages.c: the loops of what was lowered, in a fresh *out; the last passes, after which general->extents are
  * those of the stages that there are then.  UNSUPPORTED: a stage's iterations are in no known form. */
 struct ir_general;
-opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error);
+opjit_status opjit_fe_make_loops(const ir_pass_env *, const ir_func *value, bool unshared, ir_func *out, opjit_error *);
 opjit_status opjit_fe_expand_general(const ir_pass_env *own, struct ir_general *general, opjit_error *error);
 /* The program for all sizes, without variants; graph: for the largest sizes. */
 opjit_status opjit_fe_dynamic_program(const fe_dynamic *dynamic, const fe_graph *graph, const fe_options *options,

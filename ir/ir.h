@@ -175,12 +175,12 @@ typedef struct ir_walks {
     ir_ref *stack;    /* of all walks: each leaves what was below */
     uint32_t depth, capacity;
 } ir_walks;
-
 /* A stage of a packed function, and its nodes: [first, end). */
 typedef struct ir_section {
     ir_ref stage, first, end;
 } ir_section;
-
+/* What forms have powers of: dims dimensions, then count quotients of one each. */
+typedef struct ir_space { uint32_t dims, count; opjit_quotient quotients[OPJIT_MAX_DIMS]; } ir_space;
 typedef struct ir_func {
     const opjit_allocator *allocator;
     rt_arena arena;         /* owns everything below */
@@ -193,7 +193,8 @@ typedef struct ir_func {
     ir_ref *operands;       uint32_t operand_count, operand_capacity;
     ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then others */
     ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
-    uint32_t first_dim;     /* the parameter that is dimension 0 of forms; 0: there are none */
+    uint32_t first_dim;     /* the parameter that is dimension 0 of forms, and others behind it; 0: there are none */
+    ir_space space;         /* what forms have powers of */
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size, kept_size; /* bytes; set by opjit_ir_layout */
@@ -496,5 +497,4 @@ typedef struct ir_run {
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
 /* Value form: how many elements, updates and terms of reductions that takes, at most (analysis/work.c). */
 uint64_t opjit_ir_work(const ir_func *f);
-
 #endif

@@ -37,6 +37,18 @@ static LLVMValueRef dim_at(const packed *p, uint32_t d)
     return LLVMBuildLoad2(f->b, f->type.i64, at(f, f->type.i64, p->params, p->meta->params - p->meta->dims + d), "");
 }
 
+/* What forms have powers of: dimension k, or, behind these, a quotient of one. */
+static LLVMValueRef size_at(const packed *p, uint32_t k)
+{
+    const opjit_kernel_meta *m = p->meta;
+    cg_func *f = p->f;
+    if (k < m->dims)
+        return dim_at(p, k);
+    const opjit_quotient *q = (const opjit_quotient *)(const void *)((const char *)m + m->quotients) + (k - m->dims);
+    LLVMValueRef sum = LLVMBuildAdd(f->b, dim_at(p, q->dim), opjit_cg_number(f, 64, 1, (uint64_t)q->plus), "");
+    return LLVMBuildUDiv(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)q->by), "");
+}
+
 /* The number for the sizes of the call, which are in bounds: no sum of it is below 0 then. */
 static LLVMValueRef form_value(const packed *p, const opjit_size_form *form)
 {
@@ -44,16 +56,16 @@ static LLVMValueRef form_value(const packed *p, const opjit_size_form *form)
     LLVMValueRef sum = opjit_cg_number(f, 64, 1, (uint64_t)form->constant);
     for (uint32_t i = 0; i < 2; i++) {
         LLVMValueRef term = opjit_cg_number(f, 64, 1, (uint64_t)form->factors[i]);
-        for (uint32_t d = 0; d < p->meta->dims && form->factors[i] != 0; d++)
+        for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[i] != 0; d++)
             for (uint32_t k = 0; k < form->powers[i][d]; k++)
-                term = LLVMBuildMul(f->b, term, dim_at(p, d), "");
+                term = LLVMBuildMul(f->b, term, size_at(p, d), "");
         sum = LLVMBuildAdd(f->b, sum, term, "");
     }
     sum = LLVMBuildUDiv(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->divisor), "");
     sum = LLVMBuildMul(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->times), "");
-    for (uint32_t d = 0; d < p->meta->dims && form->factors[1] == 0; d++)
+    for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[1] == 0; d++)
         for (uint32_t k = 0; k < form->powers[1][d]; k++)
-            sum = LLVMBuildMul(f->b, sum, dim_at(p, d), "");
+            sum = LLVMBuildMul(f->b, sum, size_at(p, d), "");
     return sum;
 }
 

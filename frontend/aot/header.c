@@ -63,6 +63,22 @@ static const char *dim_name(const fe_shipped *k, uint32_t d)
     return k->arguments[m->inputs + m->outputs + m->params - m->dims + d].text;
 }
 
+/* What forms have powers of: dimension d, or, behind these, a quotient of one. */
+static void put_size(const fe_shipped *k, uint32_t d, bool in_macro, rt_bytes *out)
+{
+    const opjit_kernel_meta *m = shipped_meta(k, 0);
+    const opjit_quotient *q = (const opjit_quotient *)(const void *)((const char *)m + m->quotients) + (d - m->dims);
+
+    if (d < m->dims)
+        opjit_rt_bytes_printf(out, in_macro ? "(int64_t)(%s)" : "%s", dim_name(k, d));
+    else if (q->plus == 0 && !in_macro)
+        opjit_rt_bytes_printf(out, "(%s / %" PRId64 ")", dim_name(k, q->dim), q->by);
+    else
+        opjit_rt_bytes_printf(out, in_macro ? "(((int64_t)(%s) + INT64_C(%" PRId64 ")) / %" PRId64 ")"
+                                            : "((%s + %" PRId64 ") / %" PRId64 ")",
+                              dim_name(k, q->dim), q->plus, q->by);
+}
+
 /* The form as an expression, for people or for a macro of C. */
 static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_macro, rt_bytes *out)
 {
@@ -79,18 +95,22 @@ static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_m
         if (form->factors[i] != 1 || in_macro)
             opjit_rt_bytes_printf(out, in_macro ? "INT64_C(%" PRId64 ") * " : "%" PRId64 " * ", form->factors[i]);
         between = "";
-        for (uint32_t d = 0; d < shipped_meta(k, 0)->dims; d++)
-            for (uint32_t p = 0; p < form->powers[i][d]; p++, between = " * ")
-                opjit_rt_bytes_printf(out, in_macro ? "%s(int64_t)(%s)" : "%s%s", between, dim_name(k, d));
+        for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++)
+            for (uint32_t p = 0; p < form->powers[i][d]; p++, between = " * ") {
+                opjit_rt_bytes_printf(out, "%s", between);
+                put_size(k, d, in_macro, out);
+            }
         between = " + ";
     }
     if (form->constant != 0 || between[0] == '\0')
         opjit_rt_bytes_printf(out, in_macro ? "%sINT64_C(%" PRId64 ")" : "%s%" PRId64, between, form->constant);
     if (divides)
         opjit_rt_bytes_printf(out, ") / %" PRId64 " * %" PRId64, form->divisor, form->times);
-    for (uint32_t d = 0; d < shipped_meta(k, 0)->dims && form->factors[1] == 0; d++)
-        for (uint32_t p = 0; p < form->powers[1][d]; p++)
-            opjit_rt_bytes_printf(out, in_macro ? " * (int64_t)(%s)" : " * %s", dim_name(k, d));
+    for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[1] == 0; d++)
+        for (uint32_t p = 0; p < form->powers[1][d]; p++) {
+            opjit_rt_bytes_printf(out, " * ");
+            put_size(k, d, in_macro, out);
+        }
 }
 
 static void put_sizes(const fe_shipped *k, const opjit_size_form *forms, const opjit_buffer_info *info, rt_bytes *out)

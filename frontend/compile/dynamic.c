@@ -67,6 +67,7 @@ typedef struct sampler {
     ir_pass_env env;
     fe_sizes sizes;
     fe_made *values, *loops; /* definitions, of which there is one for each size, and loops */
+    ir_space space;
     rt_arena arena;
     sampled *first, **next; /* all that were described; where the pointer to one more goes */
     uint32_t count, buffers;
@@ -105,13 +106,6 @@ static bool has_zero(const int64_t *values, uint32_t count)
     return d < count;
 }
 
-/* Nodes are told by their numbers, which another number of them has moved. */
-static void forget_origins(ir_func *f)
-{
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        f->tensors[t].origin = 0;
-}
-
 static opjit_status lower_sample(sampler *s, const int64_t *values, bool is_sample, ir_func *out, opjit_error *error)
 {
     fe_graph graph = { 0 };
@@ -122,8 +116,8 @@ static opjit_status lower_sample(sampler *s, const int64_t *values, bool is_samp
     if (status == OPJIT_OK)
         status = opjit_fe_graph_lower(&graph, s->options, s->name, &s->pool.own, out, error);
     if (status == OPJIT_OK) {
-        if (graph.node_count != s->graph->node_count)
-            forget_origins(out);
+        for (uint32_t t = 1; t < out->tensor_count && graph.node_count != s->graph->node_count; t++)
+            out->tensors[t].origin = 0; /* nodes are told by their numbers, which another number of them has moved */
         if (s->count != 0 || is_sample) /* forms are fitted by the first ones: not by sizes that differ in one */
             status = note(s, values, &graph, error);
         if (status != OPJIT_OK)
@@ -156,11 +150,11 @@ static opjit_status find_loops(sampler *s, const ir_dim *dims, fe_made_for *key,
     bool found;
 
     TRY(opjit_fe_sizes_list(&s->sizes, value, growth, &s->env.varying, error));
-    key->loops = opjit_ir_hash(opjit_fe_sizes_hash(&s->env.varying), s->env.low_tiles) | 1;
+    key->loops = opjit_ir_hash(opjit_fe_sizes_hash(&s->env.varying), s->env.low_tiles + 2u * s->space.count) | 1;
     TRY(opjit_fe_made_find(s->loops, key, out, &found, error));
     if (found)
         return OPJIT_OK;
-    TRY(opjit_fe_make_loops(&s->env, value, out, error));
+    TRY(opjit_fe_make_loops(&s->env, value, s->space.count != 0, out, error));
     const opjit_status status = opjit_fe_made_keep(s->loops, key, out, error);
     if (status != OPJIT_OK)
         opjit_ir_free(out);
@@ -207,21 +201,21 @@ static bool is_as_read(const sampler *s, uint32_t form)
 /* By the first samples; for the others they have to be right. */
 static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *error)
 {
-    ir_samples samples = { .dim_count = s->dynamic->dim_count };
+    ir_samples samples = { .space = s->space };
     int64_t series[IR_SAMPLES], value;
 
     for (const sampled *own = s->first; own != NULL && samples.count < IR_SAMPLES; own = own->next)
-        if (!has_zero(own->dims, samples.dim_count))
+        if (!has_zero(own->dims, samples.space.dims))
             memcpy(samples.values[samples.count++], own->dims, sizeof own->dims);
     for (uint32_t k = 0; k < s->buffers * OPJIT_BUFFER_FORMS; k++) {
         const sampled *own = s->first;
         for (uint32_t i = 0; i < samples.count; own = own->next)
-            if (!has_zero(own->dims, samples.dim_count))
+            if (!has_zero(own->dims, samples.space.dims))
                 series[i++] = own->numbers[k];
         if (!opjit_ir_form_fit(&samples, series, &out[k]))
             return refuse_binding(s->graph, k, error);
         for (own = s->first; own != NULL && !is_as_read(s, k); own = own->next)
-            if (!opjit_ir_form_value(&out[k], samples.dim_count, own->dims, &value) || value != own->numbers[k])
+            if (!opjit_ir_form_value(&out[k], &samples.space, own->dims, &value) || value != own->numbers[k])
                 return refuse_binding(s->graph, k, error);
     }
     return OPJIT_OK;
@@ -288,6 +282,8 @@ static opjit_status finish_all(sampler *s, ir_range *ranges, uint32_t count, fe_
         out->masks[out->count++] = 0;
         memset(&ranges[i].general.f, 0, sizeof ranges[i].general.f);
     }
+    out->quotient_count = s->space.count;
+    memcpy(out->quotients, s->space.quotients, sizeof out->quotients);
     return opjit_fe_share_kept(out, error);
 }
 
@@ -301,9 +297,12 @@ static opjit_status name_node(const fe_graph *graph, uint32_t origin, opjit_stat
     return opjit_rt_at_node(error, status, node->given);
 }
 
-/* Functions for all sizes; lower tiles for the last rows of products unless these make loops of too many kinds. */
+/* Functions for all sizes; lower tiles for the last rows of products unless these make loops of too many kinds, and
+ * quotients of dimensions, where sizes are such, unless these make loops that differ for each remainder. */
 static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, uint32_t *origin, opjit_error *error)
 {
+    static const ir_search roads[] = { { LOW_TILE_RANGES, true }, { LOW_TILE_RANGES, false }, { IR_RANGES, false } };
+    opjit_status status = OPJIT_UNSUPPORTED;
     int64_t typical[OPJIT_MAX_DIMS] = { 0 };
     ir_dim dims[OPJIT_MAX_DIMS];
 
@@ -312,14 +311,14 @@ static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, u
         dims[d] = (ir_dim){ .name = own->name, .lo = (int64_t)own->lo, .hi = (int64_t)own->hi };
         typical[d] = (int64_t)own->typical;
     }
-    s->env.low_tiles = true;
-    const opjit_status status = opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s,
-                                                     LOW_TILE_RANGES, ranges, count, origin, error);
-    if (status != OPJIT_UNSUPPORTED)
-        return status;
-    s->env.low_tiles = false;
-    return opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, IR_RANGES, ranges, count, origin,
-                                error);
+    for (uint32_t i = 0; i < sizeof roads / sizeof *roads && status == OPJIT_UNSUPPORTED; i++) {
+        if (i == 1 && s->space.count == 0) /* the first one was that */
+            continue;
+        s->env.low_tiles = roads[i].most == LOW_TILE_RANGES;
+        status = opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, roads[i], ranges, count,
+                                      &s->space, origin, error);
+    }
+    return status;
 }
 
 static opjit_status make_general(sampler *s, fe_program *out, opjit_error *error)

@@ -5,12 +5,15 @@
 
 #include "ir/general/general.h"
 
-opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, ir_func *out, opjit_error *error)
+opjit_status opjit_fe_make_loops(const ir_pass_env *env, const ir_func *value, bool unshared, ir_func *out,
+                                 opjit_error *error)
 {
     TRY(opjit_ir_copy(value, out, error));
     opjit_status status = opjit_ir_run_passes(out, env, IR_CLEANED, error);
     if (status == OPJIT_OK)
         status = opjit_ir_pack(out, error);
+    if (status == OPJIT_OK && unshared)
+        status = opjit_ir_unshare(out, error);
     if (status != OPJIT_OK)
         opjit_ir_free(out);
     else

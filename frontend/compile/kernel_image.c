@@ -139,6 +139,11 @@ static void add_workspace(const ir_func *f, bool on_gpu, rt_meta_source *source)
     source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
 }
 
+static rt_space space_of(const fe_unit *unit)
+{
+    return (rt_space){ unit->dim_count, unit->program.quotient_count, unit->program.quotients };
+}
+
 /* For many sizes: as often as the forms say that the steps run at most, which may be less than the ends of their
  * intervals: b (n - 2) is at most 3 * 50 where b n - 2 b is below 3 * 52 - 2. */
 static void limit_extents(const fe_unit *unit, const opjit_range_info *range, uint32_t first,
@@ -151,9 +156,11 @@ static void limit_extents(const fe_unit *unit, const opjit_range_info *range, ui
         dims[d].lo = range != NULL ? range->lo[d] : dims[d].lo;
         dims[d].hi = range != NULL ? range->hi[d] : dims[d].hi;
     }
+    const rt_space space = space_of(unit);
+    opjit_rt_quotient_ranges(&space, dims);
     for (uint32_t s = first; s < source->steps; s++) {
         uint64_t most;
-        if (opjit_rt_form_range(&forms[s], dims, unit->dim_count, &most)) /* else the image is refused */
+        if (opjit_rt_form_range(&forms[s], dims, space.dims + space.count, &most)) /* else the image is refused */
             out->steps[s].extent = most;
     }
 }
@@ -232,7 +239,8 @@ static uint64_t largest(const fe_unit *unit, const opjit_size_form *form)
 
     for (uint32_t d = 0; d < unit->dim_count; d++)
         dims[d] = (uint64_t)unit->dims[d].hi;
-    return opjit_rt_form_value(form, dims, unit->dim_count);
+    const rt_space space = space_of(unit);
+    return opjit_rt_form_value(&space, form, dims);
 }
 
 /* All that the metadata says, in tables of the arena.  entries: where each stage begins in the code, or NULL.  on_gpu:
@@ -272,7 +280,9 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
     out->dims = unit->dim_count;
     if (unit->dim_count != 0) { /* the program goes before the image is written */
         out->forms = opjit_rt_arena_copy(arena, unit->program.forms, unit->program.form_count, sizeof *out->forms);
-        if (out->forms == NULL)
+        out->quotient_count = unit->program.quotient_count;
+        out->quotients = opjit_rt_arena_copy(arena, unit->program.quotients, OPJIT_MAX_DIMS, sizeof *out->quotients);
+        if (out->forms == NULL || out->quotients == NULL)
             return opjit_rt_no_memory(error);
         out->ranges = unit->program.count < 2 ? NULL
                                               : opjit_rt_arena_copy(arena, unit->program.ranges, unit->program.count,

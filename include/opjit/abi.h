@@ -73,13 +73,21 @@ typedef struct opjit_param_info {
  *     times * floor((constant + sum over i of factors[i] * product over k of d[k] to the power of powers[i][k])
  *                   / divisor)
  * An unused term has the factor 0 and powers of 0.  Where the second term has the factor 0 and powers, their product is
- * a factor of the whole: so many blocks of rows of each of so many matrices. */
+ * a factor of the whole: so many blocks of rows of each of so many matrices.  Behind the dimensions, k counts the
+ * quotients of opjit_kernel_meta.quotients. */
 typedef struct opjit_size_form {
     int64_t constant;          /* what no size has a part in */
     int64_t factors[2];        /* of the terms */
     uint8_t powers[2][OPJIT_MAX_DIMS]; /* at most 4 each */
     int64_t divisor, times;    /* at least 1 each */
 } opjit_size_form;
+/* What follows the dimensions in the powers of forms: floor((the size of a dimension + plus) / by), which is 0 or more.
+ * So frames of a signal and halves of an image are linear in something. */
+typedef struct opjit_quotient {
+    uint32_t dim;              /* the dimension */
+    uint32_t reserved;         /* 0 */
+    int64_t plus, by;          /* by: at least 2 */
+} opjit_quotient;
 /* Forms of an input or output: bytes, then sizes[0] to sizes[7] of its opjit_buffer_info. */
 #define OPJIT_BUFFER_FORMS (1u + OPJIT_MAX_RANK)
 
@@ -150,6 +158,9 @@ typedef struct opjit_kernel_meta {
                                   stands for one size in its steps is then the largest in its range; 0: one variant
                                   has all */
     uint32_t reserved2;        /* 0 */
+    /* The fifth version ended here. */
+    uint32_t quotients, quotient_count; /* offset of opjit_quotient, that forms have powers of, and how many: with the
+                                           dimensions at most OPJIT_MAX_DIMS; 0, 0: none */
 } opjit_kernel_meta;
 
 /* --- ahead of time ------------------------------------------------------------------------------------------------ */

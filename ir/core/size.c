@@ -7,12 +7,22 @@ static ir_ref times(ir_func *f, ir_ref a, ir_ref b)
     return a == 0 ? b : ir_expr2(f, IR_ISCALE, IR_INDEX, a, b);
 }
 
+static ir_ref size_at(ir_func *f, uint32_t d)
+{
+    if (f->space.count == 0 || d < f->space.dims)
+        return opjit_ir_param(f, f->first_dim + d);
+    const opjit_quotient *const q = &f->space.quotients[d - f->space.dims];
+    const ir_ref size = opjit_ir_param(f, f->first_dim + q->dim),
+                 sum = ir_make2(f, IR_IADD, IR_INDEX, size, opjit_ir_index(f, q->plus));
+    return ir_make2(f, IR_IDIV, IR_INDEX, sum, opjit_ir_index(f, q->by));
+}
+
 static ir_ref product_of(ir_func *f, const uint8_t *powers)
 {
     ir_ref product = 0;
     for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++)
         for (uint32_t k = 0; k < powers[d]; k++)
-            product = times(f, product, opjit_ir_param(f, f->first_dim + d));
+            product = times(f, product, size_at(f, d));
     return product;
 }
 

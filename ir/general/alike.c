@@ -53,7 +53,7 @@ static bool has_node(const ir_general *g, const int64_t *values, const ir_node *
         return true;
     if (known->number != 0) {
         const ir_size_form *form = &g->numbers[known->number - 1];
-        if (form->form.divisor == 0 || !opjit_ir_number_value(form, g->dim_count, values, &value))
+        if (form->form.divisor == 0 || !opjit_ir_number_value(form, &g->space, values, &value))
             return false;
         expected = constant_of((ir_type)own->type, (ir_element_rule)known->rule, value);
     }

@@ -65,12 +65,20 @@ void opjit_ir_candidate_free(candidate *c)
     c->made = false;
 }
 
+/* Of images that are halved, odd ones alone don't tell n / 2 + 1 from (n + 1) / 2: so every other candidate has an
+ * even size, or an even quotient. */
+static uint32_t even_lines(const finder *x, uint32_t index)
+{
+    const bool has = x->space.count != 0 && index % 2 != 0;
+    return has ? UINT32_C(1) << (index / 2 % x->lines->count) : 0;
+}
+
 /* Where sizes follow from others by sums, makes the values such as samples have. */
-static void choose_by_lines(const finder *x, int64_t *values)
+static void choose_by_lines(const finder *x, uint32_t index, int64_t *values)
 {
     for (uint32_t d = 0; d < x->dim_count && x->lines->count != 0; d++)
         if (x->dims[d].lo < x->dims[d].hi)
-            opjit_ir_lines_choose(x, d, IR_ANY_PARITY, values);
+            opjit_ir_lines_choose(x, d, IR_ANY_PARITY, even_lines(x, index), values);
 }
 
 /* In a narrow range some would be the same. */
@@ -109,7 +117,7 @@ opjit_status opjit_ir_candidates_make(finder *x, opjit_error *error)
         candidate *c = &x->candidates[i];
         for (uint32_t d = 0; d < x->dim_count; d++)
             c->values[d] = size_of(&x->dims[d], x->typical[d], i, d);
-        choose_by_lines(x, c->values);
+        choose_by_lines(x, i, c->values);
         const uint64_t score = opjit_ir_lines_score(x->lines, x->dim_count, c->values);
         x->most_score = score > x->most_score ? score : x->most_score;
         if (!is_new(x, i) && !make_new(x, i))
@@ -163,7 +171,7 @@ static void values_between(const finder *x, uint32_t group, uint32_t index, int6
         while (x->lines->count == 0 && values[d] < hi && !opjit_ir_is_prime(values[d]))
             values[d]++;
     }
-    choose_by_lines(x, values);
+    choose_by_lines(x, index, values);
 }
 
 /* Where no kind of loops has enough samples, as kinds change with sizes, more candidates of the one that has most:

@@ -253,7 +253,7 @@ static bool has_all(const ir_samples *samples, const int64_t *series, const int6
     int64_t value;
 
     return !opjit_ir_form_fit(samples, series, &form) ||
-           !opjit_ir_form_value(&form, samples->dim_count, values, &value) || (uint64_t)value == own;
+           !opjit_ir_form_value(&form, &samples->space, values, &value) || (uint64_t)value == own;
 }
 
 bool opjit_ir_counts_write(const ir_general *g, const ir_samples *samples, const ir_counts *counts,

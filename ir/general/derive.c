@@ -77,8 +77,28 @@ static bool scale(const opjit_size_form *a, const opjit_size_form *by, opjit_siz
     return out->factors[1] == 0 && raise(out->powers[1], by->powers[0]);
 }
 
-static bool divide(const opjit_size_form *a, int64_t by, opjit_size_form *out)
+/* One of the space's quotients, plus a constant. */
+static bool find_quotient(const ir_space *space, const opjit_size_form *a, int64_t by, opjit_size_form *out)
 {
+    for (uint32_t k = 0; k < space->count; k++) {
+        const opjit_quotient *const q = &space->quotients[k];
+        uint8_t powers[OPJIT_MAX_DIMS] = { 0 };
+        powers[q->dim] = 1;
+        if (q->by != by || !is_sum(a) || a->factors[0] != 1 || a->factors[1] != 0 ||
+            memcmp(a->powers[0], powers, sizeof powers) != 0 || (a->constant - q->plus) % by != 0)
+            continue;
+        *out = (opjit_size_form){ .constant = (a->constant - q->plus) / by, .divisor = 1, .times = 1 };
+        out->factors[0] = 1;
+        out->powers[0][space->dims + k] = 1;
+        return true;
+    }
+    return false;
+}
+
+static bool divide(const ir_space *space, const opjit_size_form *a, int64_t by, opjit_size_form *out)
+{
+    if (find_quotient(space, a, by, out))
+        return true;
     *out = *a;
     return by >= 1 && a->times == 1 && !is_scaled(a) && checked_muli(a->divisor, by, &out->divisor);
 }
@@ -110,7 +130,7 @@ static bool derive(const ir_func *f, ir_ref r, uint32_t depth, uint32_t *visits,
     switch (n->op) {
     case IR_IADD: return add(&a, &b, out);
     case IR_IMUL: return by_constant && multiply(&a, b.constant, out);
-    case IR_IDIV: return by_constant && divide(&a, b.constant, out);
+    case IR_IDIV: return by_constant && divide(&f->space, &a, b.constant, out);
     case IR_ISCALE: return scale(&a, &b, out) || scale(&b, &a, out);
     default: return false;
     }

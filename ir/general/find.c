@@ -217,7 +217,7 @@ static opjit_status try_samples(finder *x, uint32_t group, ir_samples *samples, 
 
 static opjit_status try_group(finder *x, uint32_t group, ir_general *out, ir_cut *out_cut, opjit_error *error)
 {
-    ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count, .has_lines = x->lines->count != 0 };
+    ir_samples samples = { .dims = x->dims, .space = x->space, .has_lines = x->lines->count != 0 };
     trial t = { .x = x, .samples = &samples };
     opjit_status status = OPJIT_OK;
     rt_arena arena;
@@ -268,7 +268,7 @@ static opjit_status try_groups(finder *x, ir_general *out, ir_cut *out_cut, opji
 /* Of a range of one size: its function, in which there is nothing to prove that a compile would not. */
 static opjit_status make_only(finder *x, ir_general *out, opjit_error *error)
 {
-    ir_samples samples = { .dims = x->dims, .dim_count = x->dim_count, .count = 1 };
+    ir_samples samples = { .dims = x->dims, .space = x->space, .count = 1 };
     candidate *c = &x->candidates[0];
 
     for (uint32_t d = 0; d < x->dim_count; d++)
@@ -311,7 +311,11 @@ opjit_status opjit_ir_general_find(const ir_dim *dims, const int64_t *typical, u
                  .dim_count = dim_count,
                  .make = make,
                  .user = user,
-                 .lines = lines == NULL ? &none : lines };
+                 .lines = lines == NULL ? &none : lines,
+                 .space = { .dims = dim_count } };
+
+    if (lines != NULL)
+        x.space = lines->space;
 
     *out_cut = (ir_cut){ .dim = IR_CUT_NONE };
     const opjit_status status = find(&x, out, out_cut, error);

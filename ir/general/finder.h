@@ -18,9 +18,9 @@ typedef struct candidate {
     bool made;
 } candidate;
 
-/* A size that is linear in the dimensions, and how many tensors have it. */
+/* A size that is linear in the dimensions, or a quotient of that, and how many tensors have it. */
 typedef struct ir_line {
-    int64_t slopes[OPJIT_MAX_DIMS], constant;
+    int64_t slopes[OPJIT_MAX_DIMS], constant, by;
     uint32_t weight;
 } ir_line;
 
@@ -28,6 +28,8 @@ typedef struct ir_line {
 struct ir_lines {
     ir_line list[IR_LINES];
     uint32_t count; /* 0: all are multiples of one dimension, or nothing is known */
+    ir_space space; /* with the quotients that some sizes are */
+    int64_t window; /* what quotients are by, at most */
 };
 
 typedef struct finder {
@@ -37,6 +39,7 @@ typedef struct finder {
     ir_sample_fn make;
     void *user;
     const ir_lines *lines;
+    ir_space space;
     uint64_t most_score; /* of candidates, by lines */
     candidate candidates[CANDIDATES + MORE];
     candidate learned[LEARNED]; /* of the group that is tried: sizes whose loops are its, but for other numbers */
@@ -98,8 +101,11 @@ void opjit_ir_candidate_free(candidate *c);
 opjit_status opjit_ir_find_over(opjit_status status, opjit_error *error);
 
 /* --- lines.c ------------------------------------------------------------------------------------------------------ */
-/* The sizes of tensors.  x: without candidates. */
-opjit_status opjit_ir_lines_find(const finder *x, ir_lines *out);
+/* The sizes of tensors.  x: without candidates.  quotients: and which of them are quotients of a dimension. */
+opjit_status opjit_ir_lines_find(const finder *x, bool quotients, ir_lines *out);
+/* Sizes of the tensors of the graph as it is lowered for the values, in order; the one at k. */
+opjit_status opjit_ir_sizes_read(const finder *x, const int64_t *values, rt_bytes *out, opjit_error *error);
+int64_t opjit_ir_size_at(const rt_bytes *sizes, size_t k);
 bool opjit_ir_is_prime(int64_t n);
 /* Whether the values are as samples': primes, or what lines are as good for. */
 bool opjit_ir_is_sample_size(const finder *x, const int64_t *values, uint32_t d);
@@ -107,9 +113,14 @@ bool opjit_ir_are_sample_sizes(const finder *x, const int64_t *values);
 int64_t opjit_ir_line_value(const ir_line *line, uint32_t dims, const int64_t *values);
 /* How many small factors sizes have for these values: the fewer, the better for a sample. */
 uint64_t opjit_ir_lines_score(const ir_lines *lines, uint32_t dims, const int64_t *values);
-/* Makes values[d] a size of a sample, near to what it is; parity: 0: even ones, 1: odd ones. */
+/* Makes values[d] a size of a sample, near to what it is; parity: 0: even ones, 1: odd ones; even: lines that shall be
+ * even, a bit for each, if they can. */
 #define IR_ANY_PARITY 2
-void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, int64_t *values);
+void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, uint32_t even, int64_t *values);
+
+/* --- quotients.c -------------------------------------------------------------------------------------------------- */
+/* The dimensions, and quotients of them that sizes of tensors are. */
+opjit_status opjit_ir_quotients_find(const finder *x, ir_space *space, opjit_error *error);
 
 /* --- prove.c ------------------------------------------------------------------------------------------------------ */
 /* Proves instances, and asks witnesses.  UNSUPPORTED: t->refused are sizes that it is wrong for, or may be. */

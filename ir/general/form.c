@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MONOMIALS = 164 }; /* of eight dimensions */
+enum { MONOMIALS = 164 }; /* of eight dimensions and quotients */
 
 __extension__ typedef __int128 wide;
 
@@ -17,12 +17,21 @@ typedef struct monomial {
     int64_t values[IR_SAMPLES]; /* by sample */
 } monomial;
 
-static bool product_of(const uint8_t *powers, uint32_t dims, const int64_t *values, int64_t *out)
+int64_t opjit_ir_space_value(const ir_space *space, uint32_t k, const int64_t *values)
+{
+    if (k < space->dims)
+        return values[k];
+    const opjit_quotient *const q = &space->quotients[k - space->dims];
+    const int64_t sum = values[q->dim] + q->plus;
+    return sum / q->by - (sum % q->by < 0);
+}
+
+static bool product_of(const uint8_t *powers, const ir_space *space, const int64_t *values, int64_t *out)
 {
     *out = 1;
-    for (uint32_t d = 0; d < dims; d++)
+    for (uint32_t d = 0; d < space->dims + space->count; d++)
         for (uint32_t k = 0; k < powers[d]; k++)
-            if (__builtin_mul_overflow(*out, values[d], out))
+            if (__builtin_mul_overflow(*out, opjit_ir_space_value(space, d, values), out))
                 return false;
     return true;
 }
@@ -37,7 +46,7 @@ static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, c
     for (uint32_t i = 0; i < degree; i++)
         m->powers[dims[i]]++;
     for (uint32_t i = 0; i < s->count; i++)
-        if (!product_of(m->powers, s->dim_count, s->values[i], &m->values[i]))
+        if (!product_of(m->powers, &s->space, s->values[i], &m->values[i]))
             return;
     ++*count;
 }
@@ -45,18 +54,19 @@ static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, c
 bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
                          int64_t values[IR_SAMPLES])
 {
+    const uint32_t dims = s->space.dims + s->space.count;
     uint32_t count = 0;
 
-    for (uint32_t a = 0; a < s->dim_count; a++)
-        for (uint32_t b = a; b <= s->dim_count; b++) { /* a product, or a dimension alone */
+    for (uint32_t a = 0; a < dims; a++)
+        for (uint32_t b = a; b <= dims; b++) { /* a product, or a dimension alone */
             if (count++ != which)
                 continue;
             memset(powers, 0, OPJIT_MAX_DIMS);
             powers[a]++;
-            if (b < s->dim_count)
+            if (b < dims)
                 powers[b]++;
             for (uint32_t i = 0; i < s->count; i++)
-                if (!product_of(powers, s->dim_count, s->values[i], &values[i]))
+                if (!product_of(powers, &s->space, s->values[i], &values[i]))
                     values[i] = 0;
             return true;
         }
@@ -66,7 +76,7 @@ bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJ
 /* Products of up to three dimensions, the simple ones first. */
 static uint32_t list_monomials(const ir_samples *s, monomial list[static MONOMIALS])
 {
-    const uint32_t dims = s->dim_count;
+    const uint32_t dims = s->space.dims + s->space.count;
     uint32_t count = 0;
 
     for (uint32_t a = 0; a < dims; a++)
@@ -87,7 +97,7 @@ static bool agrees(const ir_samples *s, const int64_t *series, const opjit_size_
 {
     for (uint32_t i = 0; i < s->count; i++) {
         int64_t value;
-        if (!opjit_ir_form_value(form, s->dim_count, s->values[i], &value) || value != series[i])
+        if (!opjit_ir_form_value(form, &s->space, s->values[i], &value) || value != series[i])
             return false;
     }
     return true;
@@ -156,24 +166,24 @@ static bool fit_two(const ir_samples *s, const int64_t *series, const monomial *
     return false;
 }
 
-bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out)
+bool opjit_ir_form_value(const opjit_size_form *form, const ir_space *space, const int64_t *values, int64_t *out)
 {
     int64_t sum = form->constant, product, term;
 
     for (uint32_t i = 0; i < 2; i++)
         if (form->factors[i] != 0 &&
-            (!product_of(form->powers[i], dims, values, &product) ||
+            (!product_of(form->powers[i], space, values, &product) ||
              __builtin_mul_overflow(form->factors[i], product, &term) || __builtin_add_overflow(sum, term, &sum)))
             return false;
     if (!checked_muli(sum / form->divisor - (sum % form->divisor < 0), form->times, out))
         return false;
     return form->factors[1] != 0 ||
-           (product_of(form->powers[1], dims, values, &product) && checked_muli(*out, product, out));
+           (product_of(form->powers[1], space, values, &product) && checked_muli(*out, product, out));
 }
 
-bool opjit_ir_number_value(const ir_size_form *number, uint32_t dims, const int64_t *values, int64_t *out)
+bool opjit_ir_number_value(const ir_size_form *number, const ir_space *space, const int64_t *values, int64_t *out)
 {
-    if (!opjit_ir_form_value(&number->form, dims, values, out))
+    if (!opjit_ir_form_value(&number->form, space, values, out))
         return false;
     if (number->rest != 0)
         *out = (*out % number->rest + number->rest) % number->rest;

@@ -30,9 +30,11 @@ typedef struct ir_dim {
 } ir_dim;
 
 /* What the number is for these sizes.  false: more than 64 bits. */
-bool opjit_ir_form_value(const opjit_size_form *form, uint32_t dims, const int64_t *values, int64_t *out);
+bool opjit_ir_form_value(const opjit_size_form *form, const ir_space *space, const int64_t *values, int64_t *out);
 /* Likewise, of what a quotient leaves, or plus something. */
-bool opjit_ir_number_value(const ir_size_form *number, uint32_t dims, const int64_t *values, int64_t *out);
+bool opjit_ir_number_value(const ir_size_form *number, const ir_space *space, const int64_t *values, int64_t *out);
+/* What the space has at k: the value of a dimension, or a quotient of one. */
+int64_t opjit_ir_space_value(const ir_space *space, uint32_t k, const int64_t *values);
 
 /* Functions of one graph at phase CLEANED, packed, each for its values of the dimensions.  The first is the one whose
  * sizes decide what depends on sizes in later passes. */
@@ -40,7 +42,8 @@ typedef struct ir_samples {
     const ir_func *functions[IR_SAMPLES];
     int64_t values[IR_SAMPLES][OPJIT_MAX_DIMS];
     const ir_dim *dims;
-    uint32_t count, dim_count;
+    uint32_t count;
+    ir_space space; /* the dimensions, and what follows from them by quotients */
     bool has_lines; /* some sizes are sums: of past and past + 1 no sample tells which one a quotient is of */
 } ir_samples;
 /* The form that has series[s] for sample s, of which at least five are there.  false: none is known. */
@@ -71,7 +74,8 @@ typedef struct ir_node_number {
 typedef struct ir_general {
     ir_func f;      /* the dimensions are its last parameters */
     ir_func shaped; /* the same as it was generalized, with tensors as in the samples: for instances */
-    uint32_t dim_count, first_param;
+    ir_space space;
+    uint32_t first_param;
     rt_arena arena;           /* owns what follows */
     ir_tensor_forms *tensors; /* by tensor, tensor_count of them */
     uint32_t tensor_count;
@@ -116,13 +120,17 @@ typedef struct ir_range {
     ir_general general;
     int64_t lo[OPJIT_MAX_DIMS], hi[OPJIT_MAX_DIMS]; /* both ends included */
 } ir_range;
+typedef struct ir_search {
+    uint32_t most;  /* ranges */
+    bool quotients; /* sizes that are a quotient of a dimension are looked for, so that forms have powers of them */
+} ir_search;
 /* Functions for all sizes: one, or, where that can't be, one for each of at most `most` ranges, no two of which have a
- * size in common, into out; the last one is that of the typical sizes.
+ * size in common, into out; the last one is that of the typical sizes.  *out_space: what their forms have powers of.
  * Expected failures: UNSUPPORTED: as of one function, or too many ranges, and *out_origin is the graph's node that this
  * is about, counted from 1, or 0; what the last sample failed with. */
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, uint32_t most, ir_range out[static IR_RANGES], uint32_t *out_count,
-                                  uint32_t *out_origin, opjit_error *error);
+                                  void *user, ir_search how, ir_range out[static IR_RANGES], uint32_t *out_count,
+                                  ir_space *out_space, uint32_t *out_origin, opjit_error *error);
 
 /* What is taken of what samples leave open: they are no multiples, and few of them have two values of a quotient. */
 typedef enum ir_guess {
@@ -131,6 +139,9 @@ typedef enum ir_guess {
     IR_GUESS_FLOORS, /* as WHOLE, but quotients are rounded down if any divisor fits so: n / 16, not (n + 31) / 32 */
     IR_GUESSES
 } ir_guess;
+
+/* unshare.c: gives each reader of a number in a packed function a node of its own. */
+opjit_status opjit_ir_unshare(ir_func *f, opjit_error *error);
 
 /* The samples' generalization, at phase CLEANED, in a fresh *out, which the caller frees.  Sizes of its tensors are the
  * first sample's until opjit_ir_general_resize.

@@ -156,10 +156,11 @@ static opjit_status compare(generalizer *g)
             memcmp(other->operands, g->base->operands, g->base->operand_count * sizeof(ir_ref)) != 0)
             return opjit_ir_refuse_shape(g, "loops");
     }
-    for (uint32_t d = 0; d < g->s->dim_count; d++) { /* whatever else there is: the dimensions themselves */
+    const ir_space *const space = &g->s->space;
+    for (uint32_t d = 0; d < space->dims + space->count; d++) { /* whatever else there is: the dimensions themselves */
         int64_t series[IR_SAMPLES];
         for (uint32_t i = 0; i < g->s->count; i++)
-            series[i] = g->s->values[i][d];
+            series[i] = opjit_ir_space_value(space, d, g->s->values[i]);
         opjit_ir_number_add(g, series, 1);
     }
     for (uint32_t t = 1; t < g->base->tensor_count; t++)
@@ -434,11 +435,12 @@ static opjit_status copy(generalizer *g, ir_func *f, bool flattens)
         opjit_ir_param_add(f, own->type, own->lo, own->hi, own->name);
     }
     g->out->first_param = f->param_count;
-    for (uint32_t d = 0; d < g->s->dim_count; d++)
+    for (uint32_t d = 0; d < g->s->space.dims; d++)
         opjit_ir_param_add(f, IR_INDEX, g->s->dims[d].lo, g->s->dims[d].hi, g->s->dims[d].name);
     if (g->base->target != NULL)
         f->target = opjit_rt_arena_string(&f->arena, g->base->target, strlen(g->base->target));
     f->first_dim = g->out->first_param;
+    f->space = g->s->space;
     f->phase = g->base->phase;
     opjit_ir_number_at(g, 0);
     TRY(copy_tensors(g));
@@ -475,7 +477,7 @@ opjit_status opjit_ir_generalize(const ir_samples *samples, ir_guess guess, ir_g
     opjit_status status;
 
     memset(out, 0, sizeof *out);
-    out->dim_count = samples->dim_count;
+    out->space = samples->space;
     opjit_rt_arena_init(&out->arena, base->allocator);
     status = opjit_ir_init(&out->f, base->allocator, base->name, error);
     if (status == OPJIT_OK)

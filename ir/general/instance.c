@@ -21,7 +21,7 @@ void opjit_ir_general_settle(ir_general *g)
 
     opjit_ir_free(&g->shaped);
     opjit_rt_arena_free(&g->arena);
-    *g = (ir_general){ .f = g->f, .dim_count = g->dim_count, .first_param = g->first_param };
+    *g = (ir_general){ .f = g->f, .space = g->space, .first_param = g->first_param };
     opjit_rt_arena_init(&g->arena, allocator);
 }
 
@@ -35,9 +35,9 @@ static bool value_of(const ir_general *g, const ir_size_form *form, const int64_
 {
     int64_t value, whole;
 
-    if (!opjit_ir_number_value(form, g->dim_count, values, &value))
+    if (!opjit_ir_number_value(form, &g->space, values, &value))
         return false;
-    if (largest && form->rest != 0 && opjit_ir_form_value(&form->form, g->dim_count, values, &whole) &&
+    if (largest && form->rest != 0 && opjit_ir_form_value(&form->form, &g->space, values, &whole) &&
         whole >= form->rest && !checked_addi(form->rest - 1, form->plus, &value))
         return false;
     *out = (uint64_t)value;
@@ -152,7 +152,7 @@ opjit_status opjit_ir_general_instance(const ir_general *g, const int64_t *value
     TRY(opjit_ir_copy(&g->shaped, out, error));
     for (ir_ref r = 1; r < out->node_count; r++) { /* operands are older than their users */
         ir_node *n = &out->nodes[r];
-        if (n->op == IR_PARAM && n->ref >= g->first_param && n->ref < g->first_param + g->dim_count)
+        if (n->op == IR_PARAM && n->ref >= g->first_param && n->ref < g->first_param + g->space.dims)
             *n = (ir_node){ .op = IR_CONST, .type = IR_INDEX, .imm = (uint64_t)values[n->ref - g->first_param] };
         else
             fold_node(out, r);

@@ -11,13 +11,13 @@
 
 enum {
     WINDOW = 24,     /* values that are looked at for a sample */
-    MOST_FACTOR = 61 /* primes up to it are small */
+    MOST_FACTOR = 61, /* primes up to it are small */
+    MISSED = 4        /* as so many small factors counts a size that shall be even, and is not */
 };
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
-/* Sizes of the tensors of the graph as it is lowered for the values, in order. */
-static opjit_status read_sizes(const finder *x, const int64_t *values, rt_bytes *out, opjit_error *error)
+opjit_status opjit_ir_sizes_read(const finder *x, const int64_t *values, rt_bytes *out, opjit_error *error)
 {
     ir_func value;
 
@@ -29,7 +29,7 @@ static opjit_status read_sizes(const finder *x, const int64_t *values, rt_bytes 
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-static int64_t size_at(const rt_bytes *sizes, size_t k)
+int64_t opjit_ir_size_at(const rt_bytes *sizes, size_t k)
 {
     uint64_t size;
     memcpy(&size, sizes->data + k * sizeof size, sizeof size);
@@ -41,14 +41,14 @@ int64_t opjit_ir_line_value(const ir_line *line, uint32_t dims, const int64_t *v
     int64_t sum = line->constant;
     for (uint32_t d = 0; d < dims; d++)
         sum += line->slopes[d] * values[d];
-    return sum;
+    return sum / line->by;
 }
 
 static void add_line(ir_lines *lines, const ir_line *line)
 {
     uint32_t i = 0;
 
-    while (i < lines->count && (lines->list[i].constant != line->constant ||
+    while (i < lines->count && (lines->list[i].constant != line->constant || lines->list[i].by != line->by ||
                                 memcmp(lines->list[i].slopes, line->slopes, sizeof line->slopes) != 0))
         i++;
     if (i == IR_LINES)
@@ -75,14 +75,16 @@ static void fit_lines(const finder *x, const rt_bytes *sizes, const int64_t *ste
     bool shifted = false;
 
     for (size_t k = 0; k < sizes[0].size / sizeof(uint64_t); k++) {
-        ir_line line = { .weight = 0 };
+        ir_line line = { .by = 1 };
         bool depends = false;
         for (uint32_t d = 0; d < dims; d++) {
-            line.slopes[d] = steps[d] == 0 ? 0 : (size_at(&sizes[1 + d], k) - size_at(&sizes[0], k)) / steps[d];
+            const int64_t rise = opjit_ir_size_at(&sizes[1 + d], k) - opjit_ir_size_at(&sizes[0], k);
+            line.slopes[d] = steps[d] == 0 ? 0 : rise / steps[d];
             depends = depends || line.slopes[d] != 0;
         }
-        line.constant = size_at(&sizes[0], k) - opjit_ir_line_value(&line, dims, x->typical);
-        if (depends && opjit_ir_line_value(&line, dims, others) == size_at(&sizes[1 + dims], k))
+        const int64_t rest = opjit_ir_line_value(&line, dims, x->typical); /* the constant is still 0 */
+        line.constant = opjit_ir_size_at(&sizes[0], k) - rest;
+        if (depends && opjit_ir_line_value(&line, dims, others) == opjit_ir_size_at(&sizes[1 + dims], k))
             add_line(out, &line);
     }
     for (uint32_t i = 0; i < out->count; i++)
@@ -96,16 +98,16 @@ static opjit_status probe(const finder *x, rt_bytes *sizes, ir_lines *out, opjit
     bool same = true;
 
     memcpy(values, x->typical, x->dim_count * sizeof *values);
-    TRY(read_sizes(x, values, &sizes[0], error));
+    TRY(opjit_ir_sizes_read(x, values, &sizes[0], error));
     for (uint32_t d = 0; d < x->dim_count; d++) {
         const ir_dim *dim = &x->dims[d];
         steps[d] = dim->lo == dim->hi ? 0 : values[d] < dim->hi ? 1 : -1;
         others[d] = dim->hi - values[d] > values[d] - dim->lo ? dim->hi : dim->lo + (dim->hi - dim->lo) / 3;
         values[d] += steps[d];
-        TRY(read_sizes(x, values, &sizes[1 + d], error));
+        TRY(opjit_ir_sizes_read(x, values, &sizes[1 + d], error));
         values[d] -= steps[d];
     }
-    TRY(read_sizes(x, others, &sizes[1 + x->dim_count], error));
+    TRY(opjit_ir_sizes_read(x, others, &sizes[1 + x->dim_count], error));
     for (uint32_t i = 1; i < x->dim_count + 2; i++)
         same = same && sizes[i].size == sizes[0].size;
     if (same)
@@ -113,15 +115,36 @@ static opjit_status probe(const finder *x, rt_bytes *sizes, ir_lines *out, opjit
     return OPJIT_OK;
 }
 
-opjit_status opjit_ir_lines_find(const finder *x, ir_lines *out)
+/* A dimension that has quotients, and these: samples shall be multiples of nothing in all of them. */
+static void add_quotients(ir_lines *lines)
+{
+    const ir_space *const space = &lines->space;
+
+    for (uint32_t k = 0; k < space->count; k++) {
+        const opjit_quotient *const q = &space->quotients[k];
+        ir_line line = { .by = 1 };
+        line.slopes[q->dim] = 1;
+        add_line(lines, &line);
+        line.constant = q->plus;
+        line.by = q->by;
+        add_line(lines, &line);
+        lines->window = q->by > lines->window ? q->by : lines->window;
+    }
+}
+
+opjit_status opjit_ir_lines_find(const finder *x, bool quotients, ir_lines *out)
 {
     rt_bytes sizes[OPJIT_MAX_DIMS + 2] = { { .allocator = NULL } };
 
-    *out = (ir_lines){ .count = 0 };
-    const opjit_status status = probe(x, sizes, out, NULL);
+    *out = (ir_lines){ .space = { .dims = x->dim_count } };
+    opjit_status status = probe(x, sizes, out, NULL);
     for (uint32_t i = 0; i < x->dim_count + 2; i++)
         if (sizes[i].allocator != NULL)
             opjit_rt_bytes_free(&sizes[i]);
+    if (!is_over(status) && quotients)
+        status = opjit_ir_quotients_find(x, &out->space, NULL);
+    if (!is_over(status))
+        add_quotients(out);
     return is_over(status) ? status : OPJIT_OK; /* others are found again where samples are made */
 }
 
@@ -167,19 +190,33 @@ bool opjit_ir_is_sample_size(const finder *x, const int64_t *values, uint32_t d)
     return x->lines->count == 0 ? opjit_ir_is_prime(values[d]) : opjit_ir_are_sample_sizes(x, values);
 }
 
+/* The score, where lines of `even` shall be twice what has few factors. */
+static uint64_t score_with(const ir_lines *lines, uint32_t dims, const int64_t *values, uint32_t even)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < lines->count; i++) {
+        const int64_t size = opjit_ir_line_value(&lines->list[i], dims, values);
+        const bool shall = (even >> i & 1) != 0;
+        sum += (uint64_t)lines->list[i].weight * (!shall          ? factors_of(size)
+                                                  : size % 2 == 0 ? factors_of(size / 2)
+                                                                  : MISSED);
+    }
+    return sum;
+}
+
 /* Of two that are as good the odd one, or the nearer one. */
-void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, int64_t *values)
+void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, uint32_t even, int64_t *values)
 {
     const int64_t wanted = values[d], hi = x->dims[d].hi;
     int64_t best = wanted;
     uint64_t least = UINT64_MAX;
 
-    for (int64_t k = 0; k < WINDOW; k++) {
+    for (int64_t k = 0; k < WINDOW + 2 * x->lines->window; k++) {
         const bool beyond = wanted + k > hi && wanted <= hi; /* then on the other side */
         values[d] = beyond ? hi - k : wanted + k;
         if (values[d] < 2 || (parity != IR_ANY_PARITY && values[d] % 2 != parity))
             continue;
-        const uint64_t score = 2 * opjit_ir_lines_score(x->lines, x->dim_count, values) + (values[d] % 2 == 0);
+        const uint64_t score = 2 * score_with(x->lines, x->dim_count, values, even) + (values[d] % 2 == 0);
         best = score < least ? values[d] : best;
         least = score < least ? score : least;
     }

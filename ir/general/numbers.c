@@ -366,8 +366,8 @@ opjit_status opjit_ir_refuse_number(const generalizer *g, const char *what, cons
     return opjit_rt_refuse(
         g->error, OPJIT_UNSUPPORTED,
         "{!kernel}{!dims}%s is {%lld} for %s and %lld for %s, in no known way; give one of the sizes", what,
-        (long long)series[0], opjit_ir_size_text(s->dims, s->values[0], s->dim_count).text, (long long)series[1],
-        opjit_ir_size_text(s->dims, s->values[1], s->dim_count).text);
+        (long long)series[0], opjit_ir_size_text(s->dims, s->values[0], s->space.dims).text, (long long)series[1],
+        opjit_ir_size_text(s->dims, s->values[1], s->space.dims).text);
 }
 
 opjit_status opjit_ir_refuse_shape(const generalizer *g, const char *what)

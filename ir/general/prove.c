@@ -193,7 +193,7 @@ static int64_t find_multiple_of(const finder *x, const ir_size_form *number, uin
     memcpy(values, x->typical, x->dim_count * sizeof *values);
     for (int64_t n = x->dims[d].lo; n <= x->dims[d].hi && n <= x->dims[d].lo + number->rest; n++) {
         values[d] = n;
-        if (opjit_ir_form_value(&number->form, x->dim_count, values, &value) && (value + before) % number->rest == 0)
+        if (opjit_ir_form_value(&number->form, &x->space, values, &value) && (value + before) % number->rest == 0)
             return n;
     }
     return x->dims[d].lo - 1;
@@ -342,7 +342,7 @@ static opjit_status ask_all(trial *t, opjit_error *error)
 static void change_parity(const finder *x, int64_t *values, uint32_t d)
 {
     if (x->lines->count != 0) {
-        opjit_ir_lines_choose(x, d, 1 - values[d] % 2, values);
+        opjit_ir_lines_choose(x, d, 1 - values[d] % 2, 0, values);
         return;
     }
     const int64_t half = values[d] / 2, most = values[d] > x->dims[d].hi ? INT64_MAX : x->dims[d].hi / 2;

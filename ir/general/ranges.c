@@ -245,8 +245,8 @@ static void put_typical_last(searcher *s)
 }
 
 opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, uint32_t dim_count, ir_sample_fn make,
-                                  void *user, uint32_t most, ir_range out[static IR_RANGES], uint32_t *out_count,
-                                  uint32_t *out_origin, opjit_error *error)
+                                  void *user, ir_search how, ir_range out[static IR_RANGES], uint32_t *out_count,
+                                  ir_space *out_space, uint32_t *out_origin, opjit_error *error)
 {
     const finder all = { .dims = dims, .typical = typical, .dim_count = dim_count, .make = make, .user = user };
     ir_lines lines;
@@ -256,11 +256,12 @@ opjit_status opjit_ir_ranges_find(const ir_dim *dims, const int64_t *typical, ui
                    .make = make,
                    .user = user,
                    .lines = &lines,
-                   .most = most,
+                   .most = how.most,
                    .done = out };
 
     open_all(&s);
-    opjit_status status = opjit_ir_lines_find(&all, &lines);
+    opjit_status status = opjit_ir_lines_find(&all, how.quotients, &lines);
+    *out_space = lines.space;
     status = status == OPJIT_OK ? search(&s, error) : opjit_ir_find_over(status, error);
     for (uint32_t i = 0; i < s.done_count && status != OPJIT_OK; i++)
         opjit_ir_general_free(&out[i].general);

@@ -166,7 +166,7 @@ static bool follows(const ir_samples *samples, const ir_definition *const *defin
         if (!changes
                 ? number_of(own, k) != series[0]
                 : opjit_ir_form_fit(samples, series, &form) &&
-                      (!opjit_ir_form_value(&form, samples->dim_count, values, &value) || value != number_of(own, k)))
+                      (!opjit_ir_form_value(&form, &samples->space, values, &value) || value != number_of(own, k)))
             return false;
     }
     return true;
@@ -298,7 +298,7 @@ static opjit_status compare(const ir_general *g, const int64_t *values, const ir
 static bool exceeds_samples(const ir_samples *samples, const int64_t *values)
 {
     bool above = false;
-    for (uint32_t d = 0; d < samples->dim_count && !above; d++) {
+    for (uint32_t d = 0; d < samples->space.dims && !above; d++) {
         above = true;
         for (uint32_t i = 0; i < samples->count; i++)
             above = above && samples->values[i][d] < values[d];
@@ -308,7 +308,7 @@ static bool exceeds_samples(const ir_samples *samples, const int64_t *values)
 
 static bool has_one(const ir_samples *samples, const int64_t *values)
 {
-    for (uint32_t d = 0; d < samples->dim_count; d++)
+    for (uint32_t d = 0; d < samples->space.dims; d++)
         if (values[d] == 1 && samples->values[0][d] != 1)
             return true;
     return false;
@@ -316,7 +316,7 @@ static bool has_one(const ir_samples *samples, const int64_t *values)
 
 bool opjit_ir_exceeds_with_ones(const ir_samples *samples, const int64_t *values, int64_t *out)
 {
-    for (uint32_t d = 0; d < samples->dim_count; d++)
+    for (uint32_t d = 0; d < samples->space.dims; d++)
         out[d] = values[d] == 1 ? samples->values[0][d] : values[d];
     return has_one(samples, values) && exceeds_samples(samples, values);
 }

@@ -37,10 +37,11 @@ opjit_status opjit_rt_check_dims(const program *p, const uint64_t *dims, opjit_e
 void opjit_rt_size_slots(const opjit_kernel *k, const program *p, const uint64_t *dims, slot *slots)
 {
     const opjit_size_form *forms = rt_meta_forms(p->meta);
+    const rt_space space = rt_meta_space(p->meta);
 
     memcpy(slots, k->slots, k->buffers * sizeof *slots);
     for (uint32_t i = 0; i < k->bindings; i++)
-        slots[i].bytes = opjit_rt_form_value(&forms[i * OPJIT_BUFFER_FORMS], dims, k->dims);
+        slots[i].bytes = opjit_rt_form_value(&space, &forms[i * OPJIT_BUFFER_FORMS], dims);
 }
 
 opjit_status opjit_kernel_sizes(const opjit_kernel *kernel, const uint64_t *dims, uint32_t dim_count, uint32_t buffer,
@@ -71,8 +72,9 @@ opjit_status opjit_kernel_sizes(const opjit_kernel *kernel, const uint64_t *dims
     memcpy(own, dims, dim_count * sizeof *own); /* what is checked is what is used */
     TRY(opjit_rt_check_dims(p, own, error));
     const opjit_size_form *forms = rt_meta_forms(p->meta) + (size_t)buffer * OPJIT_BUFFER_FORMS;
-    *bytes = opjit_rt_form_value(forms, own, dim_count);
+    const rt_space space = rt_meta_space(p->meta);
+    *bytes = opjit_rt_form_value(&space, forms, own);
     for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++)
-        sizes[d] = opjit_rt_form_value(&forms[1 + d], own, dim_count);
+        sizes[d] = opjit_rt_form_value(&space, &forms[1 + d], own);
     return OPJIT_OK;
 }

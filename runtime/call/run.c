@@ -13,8 +13,10 @@ static uint64_t extent_of(const rt_run *r, uint32_t index)
 {
     const program *p = r->program;
 
-    return p->extents == NULL ? p->steps[index].extent
-                              : opjit_rt_form_value(&p->extents[index], r->params + r->kernel->params, r->kernel->dims);
+    if (p->extents == NULL)
+        return p->steps[index].extent;
+    const rt_space space = rt_meta_space(p->meta);
+    return opjit_rt_form_value(&space, &p->extents[index], r->params + r->kernel->params);
 }
 
 /* Custom functions are the host's, and stay on this thread. */

@@ -221,6 +221,7 @@ static bool is_fit(const opjit_kernel *k, const uint64_t *dims, const opjit_kern
 {
     const program *const p = atomic_load(&k->active);
     const opjit_size_form *const forms = rt_meta_forms(p->meta);
+    const rt_space space = rt_meta_space(p->meta);
 
     if (fixed->dims != 0 || fixed->params != k->params || fixed->inputs != k->inputs ||
         fixed->bindings != k->bindings || fixed->buffers != k->buffers)
@@ -229,7 +230,7 @@ static bool is_fit(const opjit_kernel *k, const uint64_t *dims, const opjit_kern
         const slot *const own = &k->slots[i], *const other = &fixed->slots[i];
         if (i < k->bindings) {
             if (other->bytes == 0 ||
-                other->bytes != opjit_rt_form_value(&forms[i * OPJIT_BUFFER_FORMS], dims, k->dims) ||
+                other->bytes != opjit_rt_form_value(&space, &forms[i * OPJIT_BUFFER_FORMS], dims) ||
                 (other->align_mask & ~own->align_mask) != 0)
                 return false;
         } else if (other->bytes != own->bytes || (other->constant != own->constant && own->bytes != 0 &&

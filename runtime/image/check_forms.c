@@ -15,13 +15,20 @@ opjit_status opjit_rt_check_range(const char *field, uint64_t value, uint64_t fi
                          (unsigned long long)first, (unsigned long long)last);
 }
 
+/* Of how many sizes forms have powers. */
+static uint32_t space_size(const opjit_kernel_meta *meta)
+{
+    const rt_space space = rt_meta_space(meta);
+    return space.dims + space.count;
+}
+
 /* One form, whose largest value for sizes in these intervals stands elsewhere in the metadata. */
 static opjit_status check_form(const opjit_kernel_meta *meta, uint64_t i, const opjit_param_info *dims, uint64_t value,
                                opjit_error *error)
 {
     uint64_t most;
 
-    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, dims, meta->dims, &most))
+    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, dims, space_size(meta), &most))
         return CORRUPT("{forms[%llu]}: divides by less than 1, has powers above 4, overflows or can be negative",
                        (unsigned long long)i);
     if (most != value)
@@ -49,6 +56,25 @@ static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error
     return OPJIT_OK;
 }
 
+/* Quotients of dimensions, whose intervals are put behind these. */
+static opjit_status check_quotients(const opjit_kernel_meta *meta, opjit_param_info dims[OPJIT_MAX_DIMS],
+                                    opjit_error *error)
+{
+    const rt_space space = rt_meta_space(meta);
+
+    if (space.count == 0)
+        return OPJIT_OK;
+    TRY(opjit_rt_check_range("quotient_count", space.count, 1, OPJIT_MAX_DIMS - space.dims, error));
+    if (!rt_array_inside(meta, meta->quotients, space.count, sizeof *space.quotients))
+        return CORRUPT("{quotients}: {%u}, where not all entries lie in the metadata", meta->quotients);
+    for (uint32_t k = 0; k < space.count; k++)
+        if (space.quotients[k].dim >= space.dims)
+            return CORRUPT("{quotients[%u].dim}: {%u}, must be below %u", k, space.quotients[k].dim, space.dims);
+    return opjit_rt_quotient_ranges(&space, dims)
+               ? OPJIT_OK
+               : CORRUPT("{quotients}: {by} is below 2, or one can be negative or overflows");
+}
+
 static bool is_constant(const opjit_size_form *form)
 {
     static const uint8_t none[OPJIT_MAX_DIMS];
@@ -72,7 +98,7 @@ static opjit_status check_ranges(const opjit_kernel_meta *meta, const opjit_para
     return OPJIT_OK;
 }
 
-/* The intervals of the dimensions in the variant that has the step. */
+/* The intervals of the dimensions and their quotients in the variant that has the step. */
 static void dims_of_step(const opjit_kernel_meta *meta, uint32_t step, opjit_param_info out[OPJIT_MAX_DIMS])
 {
     const opjit_variant_info *variants = (const opjit_variant_info *)((const char *)meta + meta->variant_info);
@@ -83,6 +109,8 @@ static void dims_of_step(const opjit_kernel_meta *meta, uint32_t step, opjit_par
             out[d].lo = ranges[v].lo[d];
             out[d].hi = ranges[v].hi[d];
         }
+    const rt_space space = rt_meta_space(meta);
+    opjit_rt_quotient_ranges(&space, out); /* they are within those that were checked */
 }
 
 static opjit_status check_step_forms(const opjit_kernel_meta *meta, const opjit_param_info *dims, uint64_t first,
@@ -92,7 +120,7 @@ static opjit_status check_step_forms(const opjit_kernel_meta *meta, const opjit_
 
     for (uint32_t i = 0; i < meta->steps; i++) {
         opjit_param_info own[OPJIT_MAX_DIMS];
-        memcpy(own, dims, meta->dims * sizeof *own);
+        memcpy(own, dims, sizeof own);
         dims_of_step(meta, i, own);
         TRY(check_form(meta, first + i, own, steps[i].extent, error));
         if (i - meta->once_first < meta->once_steps && !is_constant(rt_meta_forms(meta) + first + i))
@@ -104,7 +132,7 @@ static opjit_status check_step_forms(const opjit_kernel_meta *meta, const opjit_
 opjit_status opjit_rt_check_forms(const opjit_kernel_meta *meta, opjit_error *error)
 {
     const opjit_buffer_info *buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
-    const opjit_param_info *dims;
+    opjit_param_info dims[OPJIT_MAX_DIMS] = { { .dtype = 0 } };
     const uint32_t bindings = meta->inputs + meta->outputs;
     uint64_t form = 0;
 
@@ -116,7 +144,9 @@ opjit_status opjit_rt_check_forms(const opjit_kernel_meta *meta, opjit_error *er
     if (!rt_array_inside(meta, meta->forms, rt_form_count(meta->inputs, meta->outputs, meta->steps),
                       sizeof(opjit_size_form)))
         return CORRUPT("{forms}: {%u}, where not all entries lie in the metadata", meta->forms);
-    dims = (const opjit_param_info *)((const char *)meta + meta->param_info) + (meta->params - meta->dims);
+    memcpy(dims, (const opjit_param_info *)((const char *)meta + meta->param_info) + (meta->params - meta->dims),
+           meta->dims * sizeof *dims);
+    TRY(check_quotients(meta, dims, error));
     TRY(check_ranges(meta, dims, error));
     for (uint32_t i = 0; i < bindings; i++) {
         TRY(check_form(meta, form++, dims, buffers[i].bytes, error));

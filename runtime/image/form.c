@@ -5,25 +5,43 @@
 
 enum { MOST_POWER = 4 };
 
-uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, uint32_t count)
+/* The product of what the powers are of, times `by`. */
+static int64_t product(const rt_space *space, const uint8_t *powers, const uint64_t *dims, int64_t by)
+{
+    for (uint32_t k = 0; k < space->dims; k++)
+        for (uint32_t power = 0; power < powers[k]; power++)
+            by *= (int64_t)dims[k];
+    for (uint32_t k = 0; k < space->count; k++) {
+        const opjit_quotient *const q = &space->quotients[k];
+        for (uint32_t power = 0; power < powers[space->dims + k]; power++)
+            by *= rt_quotient(q, (int64_t)dims[q->dim]);
+    }
+    return by;
+}
+
+uint64_t opjit_rt_form_value(const rt_space *space, const opjit_size_form *form, const uint64_t *dims)
 {
     int64_t value = form->constant;
 
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t term = form->factors[i];
-        if (term == 0)
-            continue;
-        for (uint32_t k = 0; k < count; k++)
-            for (uint32_t power = 0; power < form->powers[i][k]; power++)
-                term *= (int64_t)dims[k];
-        value += term;
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        if (form->factors[i] != 0)
+            value += product(space, form->powers[i], dims, form->factors[i]);
     value = form->divisor == 1 ? value : value / form->divisor; /* not negative, so that is the floor */
     value *= form->times;
-    for (uint32_t k = 0; k < count && form->factors[1] == 0; k++)
-        for (uint32_t power = 0; power < form->powers[1][k]; power++)
-            value *= (int64_t)dims[k];
-    return (uint64_t)value;
+    return (uint64_t)(form->factors[1] == 0 ? product(space, form->powers[1], dims, value) : value);
+}
+
+bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_DIMS])
+{
+    for (uint32_t k = 0; k < space->count; k++) {
+        const opjit_quotient *const q = &space->quotients[k];
+        int64_t lo, hi;
+        if (q->by < 2 || __builtin_add_overflow(dims[q->dim].lo, q->plus, &lo) || lo < 0 ||
+            __builtin_add_overflow(dims[q->dim].hi, q->plus, &hi))
+            return false;
+        dims[space->dims + k] = (opjit_param_info){ .lo = lo / q->by, .hi = hi / q->by };
+    }
+    return true;
 }
 
 /* A term with all sizes at one end of their intervals; each step towards it is smaller than it, so that none of them

@@ -102,6 +102,9 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
             put_array(out, base, s->forms, (size_t)rt_form_count(s->inputs, s->outputs, s->steps), sizeof *s->forms);
     if (s->dims != 0 && s->ranges != NULL)
         meta.ranges = put_array(out, base, s->ranges, s->variants, sizeof *s->ranges);
+    meta.quotient_count = s->dims != 0 ? s->quotient_count : 0;
+    if (meta.quotient_count != 0)
+        meta.quotients = put_array(out, base, s->quotients, s->quotient_count, sizeof *s->quotients);
     meta.name = put_string(out, base, s->name == NULL ? "" : s->name);
     meta.target = put_string(out, base, s->target == NULL ? "" : s->target);
     for (uint32_t i = 0; i < buffers; i++)
@@ -129,6 +132,7 @@ static opjit_status check_counts(const rt_meta_source *source, size_t code_size,
         { "constants", source->constants, MOST_ITEMS },
         { "params", source->params, MOST_ITEMS },
         { "dims", source->dims, OPJIT_MAX_DIMS },
+        { "quotient_count", source->quotient_count, OPJIT_MAX_DIMS },
         { "steps", source->steps, MOST_ITEMS },
         { "variants", source->variants, MOST_ITEMS },
         { "code_size", code_size, MOST_CODE },

@@ -32,6 +32,8 @@ typedef struct rt_meta_source {
     uint32_t dims;                          /* of params the last ones */
     const opjit_size_form *forms;           /* as opjit_kernel_meta.forms; not looked at where dims is 0 */
     const opjit_range_info *ranges;         /* one per variant; NULL: one variant has all sizes */
+    const opjit_quotient *quotients;        /* of dimensions, quotient_count of them */
+    uint32_t quotient_count;
 } rt_meta_source;
 
 /* Whether metadata, which earlier versions wrote shorter, has the field. */
@@ -58,6 +60,21 @@ static inline const opjit_range_info *rt_meta_ranges(const opjit_kernel_meta *me
     return !rt_meta_has(meta, reserved2) || meta->ranges == 0
                ? NULL
                : (const opjit_range_info *)(const void *)((const char *)meta + meta->ranges);
+}
+/* What forms have powers of: dynamic dimensions, then quotients of these. */
+typedef struct rt_space {
+    uint32_t dims, count; /* of quotients */
+    const opjit_quotient *quotients;
+} rt_space;
+static inline rt_space rt_meta_space(const opjit_kernel_meta *meta)
+{
+    const bool has = rt_meta_dims(meta) != 0 && rt_meta_has(meta, quotient_count) && meta->quotient_count != 0;
+    return (rt_space){ rt_meta_dims(meta), has ? meta->quotient_count : 0,
+                       has ? (const opjit_quotient *)(const void *)((const char *)meta + meta->quotients) : NULL };
+}
+static inline int64_t rt_quotient(const opjit_quotient *q, int64_t size)
+{
+    return (size + q->plus) / q->by;
 }
 /* Whether the sizes of `count` dimensions are in the range. */
 static inline bool rt_range_has(const opjit_range_info *range, const uint64_t *dims, uint32_t count)
@@ -90,8 +107,10 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
 
 /* --- form.c ------------------------------------------------------------------------------------------------------- */
 /* The value of a checked form for sizes inside of the intervals that it was checked with. */
-uint64_t opjit_rt_form_value(const opjit_size_form *form, const uint64_t *dims, uint32_t count);
-/* Whether a form is good for all sizes of `count` dimensions inside their intervals, which begin at 1 or above: nothing
+uint64_t opjit_rt_form_value(const rt_space *space, const opjit_size_form *form, const uint64_t *dims);
+/* Appends the intervals of quotients to those of the dimensions; none of them is below 0. */
+bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_DIMS]);
+/* Whether a form is good for all sizes of `count` dimensions and quotients inside their intervals: nothing
  * in it overflows and no result is negative.  *most is then what no result is above: each term by itself at the end of
  * the intervals where it is largest. */
 bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most);

@@ -54,6 +54,15 @@ class Dynamic(unittest.TestCase):
         self.assertEqual(kernel.dims, {"n/4": (1, 100)})
         self.assertEqual(kernel(numbers(2, 4, 3), dims={"n/4": 2}).shape, (4, 3))
 
+    def test_quotients(self):
+        def halved(n):
+            g = opjit.Graph()
+            return opjit.maximum(g.input((n, 3), name="x")[:(n + 1) // 2], 0)
+        kernel = opjit.compile(halved, dims={"n": (2, 80, 40)})
+        for n in range(2, 81):
+            self.same(halved, kernel, {"n": n}, numbers(n, 3))
+        self.assertEqual(kernel.outputs[0][2], ("((n + 1)//2)", 3))
+
     def test_two_dimensions(self):
         kernel = opjit.compile(joined, dims={"n": (1, 200, 100), "m": (1, 200)}, level="peak")
         for n, m in ((1, 1), (5, 100), (200, 3)):

@@ -121,6 +121,8 @@ static int64_t product(const host_term *t, const uint64_t *dims)
 
 static int64_t value_of(const host_form *f, const uint64_t *dims)
 {
+    if (f->by != 0)
+        return f->base + f->terms[0].factor * (((int64_t)dims[f->terms[0].a - 1] + f->plus) / f->by);
     return f->base + f->terms[0].factor * product(&f->terms[0], dims) +
            f->terms[1].factor * product(&f->terms[1], dims);
 }
@@ -197,11 +199,39 @@ static bool find_form(const builder *b, uint32_t i, uint32_t d, host_form *f)
     return false;
 }
 
+/* A size of the kernel's buffer i, for `size` of dimension a and the largest sizes of others. */
+static int64_t kernel_size(const builder *b, const host_kernel *k, uint32_t i, uint32_t d, uint32_t a, uint64_t size)
+{
+    uint64_t dims[OPJIT_MAX_DIMS], sizes[8] = { 0 }, bytes;
+    for (uint32_t e = 0; e < b->dim_count; e++)
+        dims[e] = e == a ? size : b->dims[e].hi;
+    (void)!opjit_kernel_sizes(k->kernel, dims, b->dim_count, i, sizes, &bytes, NULL); /* the sizes are in bounds */
+    return (int64_t)sizes[d];
+}
+
+/* A quotient of one dimension, as the kernel has it: between two changes of the size lies what is divided by. */
+static bool find_quotient(const builder *b, const host_kernel *k, uint32_t i, uint32_t d, host_form *f)
+{
+    for (uint32_t a = 0; a < b->dim_count; a++) {
+        uint64_t n = b->dims[a].lo == 0 ? 1 : b->dims[a].lo;
+        int64_t at[2] = { 0 }, size[3] = { kernel_size(b, k, i, d, a, n) };
+        for (int found = 0; found < 2 && ++n <= b->dims[a].hi;)
+            if ((size[found + 1] = kernel_size(b, k, i, d, a, n)) != size[found])
+                at[found++] = (int64_t)n;
+        const int64_t by = at[1] - at[0], plus = by < 2 ? 0 : (by - at[0] % by) % by, factor = size[2] - size[1];
+        *f = (host_form){ .terms = { { .a = (uint8_t)(a + 1), .factor = factor } }, .plus = plus, .by = by };
+        f->base = by < 2 ? 0 : size[1] - factor * ((at[0] + plus) / by);
+        if (by >= 2 && fits(b, k->rows[i], d, f))
+            return true;
+    }
+    return false;
+}
+
 /* A size of an input that one dimension alone makes is where that is read; a plain one is read first. */
 static void note_source(host_kernel *k, const host_form *f, uint32_t input, uint32_t axis)
 {
     const host_term *const own = &f->terms[0];
-    if (own->factor < 1 || own->a == 0 || own->b != 0 || f->terms[1].factor != 0)
+    if (own->factor < 1 || own->a == 0 || own->b != 0 || f->terms[1].factor != 0 || f->by != 0)
         return;
     host_source *const s = &k->sources[own->a - 1];
     if (s->factor == 0 || (own->factor == 1 && f->base == 0 && (s->factor != 1 || s->base != 0)))
@@ -227,8 +257,8 @@ static int find_forms(const builder *b, host_kernel *k)
                 return PyErr_SetString(PyExc_ValueError, "for other sizes arrays have other numbers of dimensions"), -1;
         for (uint32_t d = 0; d < k->ports[i].rank; d++) {
             host_form *const f = &k->forms[i].sizes[d];
-            if (!find_form(b, at, d, f)) {
-                PyErr_Format(PyExc_ValueError, "buffer %u (%s): size %u is no sum or product of dimensions", i,
+            if (!find_form(b, at, d, f) && !find_quotient(b, k, i, d, f)) {
+                PyErr_Format(PyExc_ValueError, "buffer %u (%s): size %u is no sum, product or quotient of sizes", i,
                              k->ports[i].name != NULL ? k->ports[i].name : "", d);
                 return -1;
             }
@@ -423,7 +453,11 @@ static PyObject *form_object(const host_kernel *k, const host_form *f)
             length += (size_t)snprintf(text + length, sizeof text - length, t->factor < 0 ? " - " : " + ");
         if (factor != 1)
             length += (size_t)snprintf(text + length, sizeof text - length, "%lld*", factor);
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s", dim_name(k, t->a - 1u));
+        if (f->by != 0)
+            length += (size_t)snprintf(text + length, sizeof text - length, "((%s + %lld)//%lld)",
+                                       dim_name(k, t->a - 1u), (long long)f->plus, (long long)f->by);
+        else
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s", dim_name(k, t->a - 1u));
         if (t->b != 0)
             length += (size_t)snprintf(text + length, sizeof text - length, "*%s", dim_name(k, t->b - 1u));
     }

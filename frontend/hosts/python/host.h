@@ -97,10 +97,12 @@ typedef struct host_term {
     uint8_t a, b;
     int64_t factor;
 } host_term;
-/* A size of an array of a kernel with dynamic dimensions: base and two products. */
+/* A size of an array of a kernel with dynamic dimensions: base and two products; or, where by is not 0, the first term
+ * has a quotient in place of its dimension, floor((dimension + plus) / by). */
 typedef struct host_form {
     int64_t base;
     host_term terms[2]; /* of factor 0: there is none */
+    int64_t plus, by;
 } host_form;
 typedef struct host_forms {
     host_form sizes[8];

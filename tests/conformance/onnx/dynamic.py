@@ -212,6 +212,32 @@ def check_signals(folder):
         x = np.random.default_rng(n).standard_normal((1, n)).astype("f")
         if run(model, x, folder, "--dim", "n=800..32000:16000/160") != run(model, x, folder):
             sys.exit(f"{model.name}, n={n}: other bytes than for this size alone")
+    for n in (800, 801, 959, 16001, 31999):  # and without a step
+        x = np.random.default_rng(n).standard_normal((1, n)).astype("f")
+        if run(model, x, folder, "--dim", "n=800..32000:16000") != run(model, x, folder):
+            sys.exit(f"{model.name}, n={n}: other bytes without a step")
+
+
+def check_halves(folder):
+    """Images and signals that are halved, of any size."""
+    save(folder / "halved.onnx",
+         [("MaxPool", ["x"], ["p"], {"kernel_shape": [2, 2], "strides": [2, 2]}), ("Relu", ["p"], ["y"])],
+         [("x", [1, 3, "n", "m"])], [("y", [1, 3, "p", "q"])])
+    save(folder / "thinned.onnx", [("Conv", ["x", "a"], ["y"], {"pads": [1, 1], "strides": [2]})],
+         [("x", [1, 3, "n"])], [("y", [1, 8, "p"])], [weights("a", 8, 3, 3)])
+    save(folder / "frames.onnx", [("Conv", ["x", "a"], ["y"], {"strides": [4]})],
+         [("x", [1, 3, "n"])], [("y", [1, 8, "p"])], [weights("a", 8, 3, 5)])
+    for name, lo, *more in (("halved", 2, "--dim", "m=2..96:32"), ("thinned", 1), ("frames", 5)):
+        for n, m in ((lo, 2), (lo + 1, 96), (lo + 2, 3), (33, 17), (64, 64), (127, 95), (256, 31), (255, 32)):
+            x = np.random.default_rng(n).standard_normal([1, 3, n, m][:4 if more else 3]).astype("f")
+            if run(folder / f"{name}.onnx", x, folder, "--dim", f"n={lo}..256:64", *more) != \
+                    run(folder / f"{name}.onnx", x, folder):
+                sys.exit(f"{name}, n={n}, m={m}: other bytes than for this size alone")
+    done = call("compile", folder / "halved.onnx", "--dim", "n=2..256:64", "--dim", "m=2..96:32", "-o",
+                folder / "made", "--quiet")
+    header = (folder / "made" / "halved.h").read_text() if done.returncode == 0 else done.stderr
+    if "[1, 3, (n / 2), (m / 2)]" not in header:
+        sys.exit(f"halved: {header}")
 
 
 def call(*args):
@@ -271,6 +297,7 @@ def main(folder):
     check_multiples(model, folder)
     check_towers(folder)
     check_signals(folder)
+    check_halves(folder)
     check_images(folder)
     joined = folder / "joined.onnx"
     save(joined, [("Concat", ["x", "z", "w"], ["y"], {"axis": 0})],

@@ -181,8 +181,7 @@ def images():
     one("Conv", "f b 4 n", {"w": floats(8, 4, 3)}, pads=[1, 1], name="Conv 1")
     one("Conv", "f b 4 n", {"w": floats(8, 4, 3)}, pads=[1, 1], strides=[2], dims={"n": "2*k", "k": (1, 150, 50)},
         name="Conv 1 stride")
-    one("Conv", "f b 4 n", {"w": floats(8, 4, 3)}, pads=[1, 1], strides=[2], name="Conv 1 stride any",
-        refused=ROUND)
+    one("Conv", "f b 4 n", {"w": floats(8, 4, 3)}, pads=[1, 1], strides=[2], name="Conv 1 stride any")
     one("Conv", "f b 2 h w 6", {"w": floats(4, 2, 3, 3, 3)}, pads=[1] * 6, name="Conv 3")
     one("ConvTranspose", image, {"w": floats(4, 8, 3, 3)}, pads=[1] * 4, name="ConvTranspose")
     one("ConvTranspose", image, {"w": floats(4, 8, 2, 2)}, strides=[2, 2], name="ConvTranspose 2 stride 2")
@@ -208,7 +207,7 @@ def images():
         one(op, image, kernel_shape=[3, 3], pads=[1] * 4, name=op, **more)
         one(op, image, kernel_shape=[2, 2], strides=[2, 2], dims=even, name=op + " stride", **more)
         one(op, image, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, dims=even, name=op + " 3 stride", **more)
-        one(op, image, kernel_shape=[2, 2], strides=[2, 2], name=op + " stride any", refused=ROUND, **more)
+        one(op, image, kernel_shape=[2, 2], strides=[2, 2], name=op + " stride any", **more)
         one(op, "f b 4 n", kernel_shape=[3], pads=[1, 1], name=op + " 1", **more)
     one("MaxPool", image, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, name="MaxPool ceil", dims=even)
     one("GlobalAveragePool", image)

@@ -174,13 +174,13 @@ static void run_general(const ir_general *g, const harness_kernel *code, const i
          *scratch = aligned_alloc(64, (f->scratch_size + 127) / 64 * 64);
     ir_run run = { .buffers = m->slots, .params = params, .shared = shared, .scratch = scratch };
 
-    for (uint32_t d = 0; d < g->dim_count; d++)
+    for (uint32_t d = 0; d < g->space.dims; d++)
         params[d] = (uint64_t)dims[d];
     memset(shared, 0x5a, f->shared_size + 1);
     memset(scratch, 0x5a, f->scratch_size + 1);
     for (; run.stage < g->extent_count; run.stage++) {
         int64_t extent;
-        ck_assert(opjit_ir_form_value(&g->extents[run.stage], g->dim_count, dims, &extent));
+        ck_assert(opjit_ir_form_value(&g->extents[run.stage], &g->space, dims, &extent));
         run.end = (uint64_t)extent;
         if (code != NULL)
             harness_stage(code, run.stage)(m->slots, params, shared, scratch, 0, run.end);
@@ -352,6 +352,7 @@ START_TEST(forms_of_expressions)
     opjit_size_form found;
     ir_func f;
 
+    const ir_space space = { .dims = 2 };
     ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "k", &error) == OPJIT_OK);
     opjit_ir_param_add(&f, IR_INDEX, 1, 1000, "other");
     f.first_dim = opjit_ir_param_add(&f, IR_INDEX, 1, 500, "n");
@@ -362,8 +363,8 @@ START_TEST(forms_of_expressions)
         for (int64_t n = 1; n <= 500; n += 1 + n / 3)
             for (int64_t m = 1; m <= 500; m += 1 + m / 3) {
                 int64_t expected, given;
-                ck_assert(opjit_ir_form_value(&forms[i], 2, (const int64_t[]){ n, m }, &expected));
-                ck_assert(opjit_ir_form_value(&found, 2, (const int64_t[]){ n, m }, &given));
+                ck_assert(opjit_ir_form_value(&forms[i], &space, (const int64_t[]){ n, m }, &expected));
+                ck_assert(opjit_ir_form_value(&found, &space, (const int64_t[]){ n, m }, &given));
                 ck_assert_msg(given == expected, "form %u of %lld, %lld", i, (long long)n, (long long)m);
             }
     }

@@ -59,15 +59,16 @@ START_TEST(form_row)
 {
     const opjit_size_form *form = &forms[_i].form;
     uint64_t most = 0, seen = 0;
+    const rt_space space = { .dims = 2 };
 
     ck_assert_msg(opjit_rt_form_range(form, two_dims, 2, &most) == forms[_i].good, "%s", forms[_i].name);
     if (!forms[_i].good)
         return;
     ck_assert_uint_eq(most, forms[_i].most);
-    ck_assert_uint_eq(opjit_rt_form_value(form, (const uint64_t[]){ 3, 2 }, 2), forms[_i].at_3_and_2);
+    ck_assert_uint_eq(opjit_rt_form_value(&space, form, (const uint64_t[]){ 3, 2 }), forms[_i].at_3_and_2);
     for (uint64_t n = 1; n <= 8; n++)
         for (uint64_t m = 1; m <= 4; m++) {
-            const uint64_t value = opjit_rt_form_value(form, (const uint64_t[]){ n, m }, 2);
+            const uint64_t value = opjit_rt_form_value(&space, form, (const uint64_t[]){ n, m });
             ck_assert_uint_le(value, most);
             seen = value > seen ? value : seen;
         }
