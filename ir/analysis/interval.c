@@ -70,6 +70,17 @@ static ir_interval of_operand(interval_walk *w, ir_ref expr, uint32_t i)
     return opjit_ir_walk_interval(w, ir_operand(w->f, expr, i));
 }
 
+/* The most that a loop's upper bound is where the loop runs at all, so that the bound is above `lo`: clamp(x, l, k)
+ * with l <= lo is at most x then. */
+static int64_t most_where_it_runs(interval_walk *w, ir_ref lo, ir_ref hi)
+{
+    const ir_ref value = ir_let_value(w->f, hi);
+    const int64_t most = opjit_ir_walk_interval(w, value).hi;
+    if (ir_at(w->f, value)->op != IR_CLAMP || !opjit_ir_ordered(w->f, ir_operand(w->f, value, 1), lo))
+        return most;
+    return min64(most, of_operand(w, value, 0).hi);
+}
+
 /* Of a variable, by the statement that owns it. */
 static ir_interval var_interval(interval_walk *w, ir_ref expr)
 {
@@ -98,7 +109,8 @@ static ir_interval var_interval(interval_walk *w, ir_ref expr)
     const ir_interval lo = of_operand(w, var->ref, 0), hi = of_operand(w, var->ref, 1);
     if (interval_is_empty(lo) || interval_is_empty(hi))
         return nothing;
-    int64_t last = saturating_add(hi.hi, -1);
+    int64_t last = most_where_it_runs(w, ir_operand(w->f, var->ref, 0), ir_operand(w->f, var->ref, 1));
+    last = saturating_add(last, -1);
     const int64_t step = owner->op == IR_FOR ? (int64_t)owner->imm : 1;
     if (step > 1 && lo.lo == lo.hi && !is_end(last) && last >= lo.lo && lo.lo >= 0)
         last -= (last - lo.lo) % step;

@@ -316,6 +316,17 @@ START_TEST(particular_cases)
     const ir_ref empty = opjit_ir_for(&f, opjit_ir_index(&f, 3), opjit_ir_index(&f, 3), 1);
     const ir_interval never = opjit_ir_interval(&f, ir_at(&f, empty)->ref);
     ck_assert(never.lo > never.hi);
+    /* parts of blocks of 16384: where the second part runs, it has not begun above its end, 16200 */
+    const ir_ref blocks = opjit_ir_for(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 2), 1);
+    const ir_ref begin = ir_expr2(&f, IR_IMUL, IR_INDEX, ir_at(&f, blocks)->ref, opjit_ir_index(&f, 16384));
+    const ir_ref limit = opjit_ir_index(&f, 40000);
+    const ir_ref first = opjit_ir_let(&f, ir_expr3(&f, IR_CLAMP, IR_INDEX, opjit_ir_index(&f, 200), begin, limit));
+    const ir_ref from = opjit_ir_get(&f, first);
+    const ir_ref second = opjit_ir_let(&f, ir_expr3(&f, IR_CLAMP, IR_INDEX, opjit_ir_index(&f, 16200), from, limit));
+    const ir_ref to = opjit_ir_get(&f, second), inner = opjit_ir_for(&f, from, to, 1);
+    const ir_ref below = opjit_ir_for(&f, opjit_ir_index(&f, 0), to, 1); /* may run where the part begins at 16384 */
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_at(&f, inner)->ref).hi, 16199);
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_at(&f, below)->ref).hi, 16383);
     /* rows of 4 matrices of n: the row's number by n is the matrix's, by n again none above 0 */
     const ir_ref n = opjit_ir_param(&f, opjit_ir_param_add(&f, IR_INDEX, 1, 1500, NULL));
     const ir_ref rows = opjit_ir_for(&f, opjit_ir_index(&f, 0),
