@@ -1,29 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interleave.c - rows of two to four elements, one per iteration of the stage or loop around them, each read along a
- * row of its own, as the channels of an image that become its last dimension: a vector of iterations is loaded per
- * element, and the vectors' lanes are stored in turn. */
+ * row of its own, as the channels of an image that become its last dimension, or every second to fourth element, as
+ * channels that are the last dimension already: a vector of iterations is loaded per element, and the vectors' lanes
+ * are stored in turn. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-/* Whether the value may be made for consecutive values of the variable, a lane each: only loads may depend on it, and
- * these are of adjacent elements.  *loads: whether there is such a load; *bits: of its widest element. */
-static bool has_lanes(const cg_func *f, ir_ref node, ir_ref var, bool *loads, uint32_t *bits)
+/* Whether the load is of the element that the store replaces: all of a vector's rows are read before one is stored. */
+static bool is_replaced(const cg_func *f, const cg_access *load, const cg_access *store)
+{
+    int64_t from, to;
+    bool same = load->rank == store->rank && opjit_ir_root_offset(f->ir, load->tensor, &from) &&
+                opjit_ir_root_offset(f->ir, store->tensor, &to) && from == to;
+    for (uint32_t d = 0; d < load->rank && same; d++)
+        same = cg_stride(f, load, d) == cg_stride(f, store, d) &&
+               cg_coordinate(f, load, d) == cg_coordinate(f, store, d);
+    return same;
+}
+
+/* The loads of a row's value that go on from row to row. */
+typedef struct row_loads {
+    uint32_t count, bits; /* bits: of the widest element */
+    bool picked, narrow, half; /* some are not of adjacent elements; of bytes; of FLOAT16 */
+} row_loads;
+
+static void note_type(row_loads *l, ir_type type)
+{
+    l->half = l->half || type == IR_F16;
+    l->narrow = l->narrow || opjit_ir_type_size(type) == 1;
+}
+
+/* Notes the load; whether its elements are at most CG_MOST_STEP apart from one value of the variable to the next. */
+static bool add_load(const cg_func *f, ir_ref node, ir_ref var, row_loads *l)
+{
+    const cg_access a = opjit_cg_access_of(f, node);
+    int64_t growth;
+    if (f->info[node].outside || !opjit_cg_growth(f, &a, var, &growth) || growth < 1 || growth > CG_MOST_STEP)
+        return false;
+    l->count++;
+    l->bits = a.bits > l->bits ? a.bits : l->bits;
+    l->picked = l->picked || growth > 1;
+    note_type(l, (ir_type)f->ir->tensors[a.tensor].type);
+    return true;
+}
+
+/* Whether the value may be made for consecutive values of the variable, a lane each: only loads may depend on it. */
+static bool has_lanes(const cg_func *f, ir_ref node, const cg_access *store, ir_ref var, row_loads *l)
 {
     const ir_node *n = ir_at(f->ir, node);
-    if (!(f->info[node].vary & f->info[var].vary))
-        return true;
-    if (n->op == IR_LOAD) {
+    const bool varies = (f->info[node].vary & f->info[var].vary) != 0;
+    if (n->op == IR_LOAD && f->info[node].fresh) {
         const cg_access a = opjit_cg_access_of(f, node);
-        int64_t growth;
-        *loads = true;
-        *bits = a.bits > *bits ? a.bits : *bits;
-        return !f->info[node].outside && opjit_cg_growth(f, &a, var, &growth) && growth == 1;
+        if (!is_replaced(f, &a, store))
+            return false;
     }
+    if (n->op == IR_LOAD)
+        return !varies || add_load(f, node, var, l);
+    if (!varies && !f->info[node].fresh)
+        return true;
     if (n->type == IR_INDEX || n->op == IR_GET)
         return false;
     for (uint32_t i = 0; i < n->count; i++)
         if (ir_at(f->ir, ir_operand(f->ir, node, i))->type == IR_INDEX ||
-            !has_lanes(f, ir_operand(f->ir, node, i), var, loads, bits))
+            !has_lanes(f, ir_operand(f->ir, node, i), store, var, l))
             return false;
     return n->count > 0;
 }
@@ -38,22 +77,35 @@ static bool pays(const cg_func *f, const ir_tensor *t)
            (f->peak || opjit_ir_count_elements(t) >= CG_INTERLEAVE_LEAST);
 }
 
+/* The same where loads are picked out of others: not where a row is a vector as it is, nor where code that is written
+ * without LLVM has no such shuffles. */
+static bool picks_pay(const cg_func *f, const row_loads *l, uint64_t row)
+{
+    const uint32_t bytes = f->target->vector_bytes;
+    const bool is_vector = row * l->bits == 256 || (row * l->bits == 128 && bytes < 64);
+    const bool far = l->narrow && rt_target_has_avx512(f->target) && !rt_target_has(f->target, RT_X86_AVX512VBMI);
+    return bytes >= 32 && f->target->arch == RT_ARCH_X86_64 && !is_vector && !far && !l->half;
+}
+
 uint32_t opjit_cg_find_interleaved(const cg_func *f, const cg_facts *is)
 {
     const ir_ref var = ir_at(f->ir, is->around)->ref;
-    bool loads = false;
-    uint32_t bits = is->bits;
+    row_loads l = { .bits = is->bits };
     int64_t growth;
     if (!is->alone || is->least != is->most || is->most < 2 || is->most > CG_INTERLEAVE_MOST || is->step != 1 ||
         is->rows || is->edge || is->nontemporal || is->nested || is->in_block || !ir_is_index_const(f->ir, is->lo) ||
-        is->store.value == 0 || !is->store.contiguous || !is->store.repeatable ||
+        is->store.value == 0 || !is->store.contiguous || f->info[is->store.value].stays ||
         f->info[is->store.value].weight > CG_INTERLEAVE_WEIGHT)
         return 0;
     const cg_access a = opjit_cg_access_of(f, is->body);
+    const ir_tensor *t = &f->ir->tensors[a.tensor];
     if (!opjit_cg_growth(f, &a, var, &growth) || growth != is->most ||
-        !has_lanes(f, is->store.value, var, &loads, &bits) || !loads || !pays(f, &f->ir->tensors[a.tensor]))
+        !has_lanes(f, is->store.value, &a, var, &l) || l.count == 0 || !pays(f, t))
         return 0;
-    const uint32_t lanes = 8 * f->target->vector_bytes / bits;
+    note_type(&l, (ir_type)t->type);
+    if (l.picked && !picks_pay(f, &l, (uint64_t)is->most))
+        return 0;
+    const uint32_t lanes = 8 * f->target->vector_bytes / l.bits;
     return lanes < CG_INTERLEAVE_LANES ? lanes : CG_INTERLEAVE_LANES;
 }
 
@@ -171,7 +223,8 @@ void opjit_cg_choose_over_interleaved(const cg_func *f, cg_plan *plan)
     int64_t min = plan->is.least, max = plan->is.most;
     plan->interleaved = lanes_of_rows(f, plan);
     opjit_cg_plan_whole(f, plan, plan->interleaved, 1, &min, &max);
-    if (plan->is.least >= plan->interleaved && max > 0) /* what the loop stores may be stored twice */
+    const bool twice = f->plans[plan->is.body]->is.store.repeatable;
+    if (twice && plan->is.least >= plan->interleaved && max > 0)
         opjit_cg_plan_overlap(plan, plan->interleaved, min, max);
     else
         opjit_cg_plan_whole(f, plan, 1, 1, &min, &max);

@@ -146,6 +146,13 @@ def list_shapes():
                   [node("Resize", "x", "", "", "s", mode=mode, antialias=1)], {"s": ints(1, 16, 40, 40)})
     group("Resize linear, channels last", {"x": octets(1, 240, 320, 3)},
           [node("Resize", "x", "", "", "s", mode="linear")], {"s": ints(1, 300, 300, 3)})
+    for count, x in ((2, reals(1, 240, 320, 2)), (3, reals(1, 240, 320, 3)), (3, octets(1, 240, 320, 3))):
+        group(f"Channels last, scaled: {count} of {x.dtype.name}", {"x": x},
+              [node("Cast", "x", to=("c",), to_type=1), node("Sub", "c", "m", to=("d",)), node("Mul", "d", "s")],
+              {"m": reals(count), "s": reals(count)})
+    group("Boxes and a grid", {"x": reals(8400, 4), "g": reals(8400, 2)},
+          [node("Slice", "x", "b", "e", "a", to=("c",)), node("Add", "c", "g")],
+          {"b": ints(0), "e": ints(2), "a": ints(1)})
     single("Col2Im", "Col2Im", {"x": reals(1, 16 * 9, 1024)}, {"i": ints(32, 32), "b": ints(3, 3)}, pads=[1] * 4)
     single("AffineGrid", "AffineGrid", {"t": reals(2, 2, 3)}, {"s": ints(2, 3, 64, 64)})
     single("MaxRoiPool", "MaxRoiPool", {"x": reals(1, 64, 50, 50), "r": np.concatenate(
