@@ -290,4 +290,8 @@ opjit_tensor opjit_onnx_followed(onnx_import *m, onnx_value *v);
 /* The elements of a tensor in another file (files.c). */
 const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_error *error);
 
+/* at_once.c: a Scan of these many states, whose inputs were checked; *done false: its rounds wait for each other, or
+ * the body is another. */
+opjit_status opjit_onnx_scan_at_once(onnx_import *m, onnx_call *c, const onnx_graph *body, uint32_t states, bool *done);
+
 #endif

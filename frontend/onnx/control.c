@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control.c - If: the branch that a known condition takes; of an unknown one both, and a choice between them.  Loop and
- * Scan, whose number of rounds is known, as their rounds one after the other. */
+ * Scan, whose number of rounds is known, as their rounds one after the other, unless at_once.c makes them at once. */
 #include "frontend/onnx/compute.h"
 #include "frontend/onnx/ops/ops.h"
 
@@ -260,6 +260,20 @@ static opjit_status take_slice(onnx_import *m, onnx_value *v, uint32_t axis, uin
     return opjit_onnx_status(m);
 }
 
+/* Along which axis each input behind the states is read, and how many slices all of these have. */
+static opjit_status count_slices(onnx_import *m, const onnx_call *c, uint32_t states, uint32_t *axes, uint64_t *rounds)
+{
+    for (uint32_t i = 0; i < c->input_count - states; i++) {
+        const onnx_value *const v = c->inputs[states + i];
+        TRY(opjit_onnx_axis(m, c, number_of(m, c, "scan_input_axes", i), v->rank, &axes[i]));
+        if (i != 0 && v->dims[axes[i]] != *rounds)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %llu slices, others %llu", states + i,
+                                     (unsigned long long)v->dims[axes[i]], (unsigned long long)*rounds);
+        *rounds = v->dims[axes[i]];
+    }
+    return OPJIT_OK;
+}
+
 /* Inputs: states, then what is read a slice in each round; outputs likewise. */
 opjit_status opjit_onnx_scan(onnx_import *m, onnx_call *c)
 {
@@ -287,14 +301,11 @@ opjit_status opjit_onnx_scan(onnx_import *m, onnx_call *c)
         return opjit_rt_no_memory(m->error);
     for (uint32_t i = 0; i < states; i++)
         in[i] = *c->inputs[i];
-    for (uint32_t i = 0; i < scanned; i++) {
-        const onnx_value *const v = c->inputs[states + i];
-        TRY(opjit_onnx_axis(m, c, number_of(m, c, "scan_input_axes", i), v->rank, &axes[i]));
-        if (i != 0 && v->dims[axes[i]] != rounds)
-            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %llu slices, others %llu", states + i,
-                                     (unsigned long long)v->dims[axes[i]], (unsigned long long)rounds);
-        rounds = v->dims[axes[i]];
-    }
+    TRY(count_slices(m, c, states, axes, &rounds));
+    bool done;
+    TRY(opjit_onnx_scan_at_once(m, c, body, states, &done));
+    if (done)
+        return OPJIT_OK;
     for (uint64_t round = 0; round < rounds; round++) {
         TRY(count_round(m, c));
         for (uint32_t i = 0; i < scanned; i++) {

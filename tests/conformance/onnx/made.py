@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import found
 import learned
 import placed
+import rounds
 
 random = np.random.default_rng(1)
 NEWER = {"AffineGrid": 20, "DeformConv": 19, "DequantizeLinear": 21, "TensorScatter": 24,
@@ -533,6 +534,7 @@ def others():
     learned.learned(case, node, random)
     placed.placed(case, node, random)
     found.found(case, node, random)
+    rounds.rounds(case, node, random)
 
 
 def recurrent():
