@@ -16,6 +16,8 @@ opjit_status opjit_onnx_activate(onnx_import *m, onnx_call *c, const float *numb
 /* The bounds of a Clip that are known, infinite ones where it has none.  False: others are not, or no float holds them,
  * or the least is above the greatest. */
 bool opjit_onnx_clip_bounds(onnx_import *m, const onnx_call *c, double bounds[2]);
+/* pointwise.c: x to a number; squares, cubes and roots are such. */
+opjit_tensor opjit_onnx_power(onnx_import *m, opjit_tensor x, int32_t type, double exponent);
 /* ml.c: the input's rows and columns; a vector is one row. */
 opjit_status opjit_onnx_samples(onnx_import *m, const onnx_call *c, uint64_t sizes[2]);
 /* ml.c: the input's elements as floats. */

@@ -273,6 +273,17 @@ opjit_status opjit_onnx_bit_shift(onnx_import *m, onnx_call *c)
     return give_binary(m, c, type, c->inputs[0]->type);
 }
 
+opjit_tensor opjit_onnx_power(onnx_import *m, opjit_tensor x, int32_t type, double exponent)
+{
+    if (exponent == 2)
+        return opjit_graph_multiply(m->graph, x, x);
+    if (exponent == 3) /* as GELU has it; within one unit of the last place */
+        return opjit_graph_multiply(m->graph, opjit_graph_multiply(m->graph, x, x), x);
+    if (exponent == 0.5)
+        return opjit_graph_sqrt(m->graph, x);
+    return opjit_graph_pow(m->graph, x, opjit_onnx_scalar(m, type, exponent));
+}
+
 /* x^y; types that POW has not, and an exponent of another type, go through a type that holds both. */
 opjit_status opjit_onnx_pow(onnx_import *m, onnx_call *c)
 {
@@ -287,15 +298,9 @@ opjit_status opjit_onnx_pow(onnx_import *m, onnx_call *c)
     uint32_t count = 0;
     if (onnx_is_constant(c->inputs[1]) && opjit_onnx_elements_of(c->inputs[1]) == 1 && !wide)
         TRY(opjit_onnx_input_floats(m, c, 1, &values, &count));
-    opjit_tensor y;
-    if (count == 1 && values[0] == 2)
-        y = opjit_graph_multiply(m->graph, x, x);
-    else if (count == 1 && values[0] == 3) /* as GELU has it; within one unit of the last place */
-        y = opjit_graph_multiply(m->graph, opjit_graph_multiply(m->graph, x, x), x);
-    else if (count == 1 && values[0] == 0.5)
-        y = opjit_graph_sqrt(m->graph, x);
-    else
-        y = opjit_graph_pow(m->graph, x, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), exponent, by));
+    const opjit_tensor y =
+        count == 1 ? opjit_onnx_power(m, x, type, values[0])
+                   : opjit_graph_pow(m->graph, x, opjit_onnx_cast(m, onnx_tensor_of(m, c, 1), exponent, by));
     return opjit_onnx_give(m, c, 0, opjit_onnx_cast(m, y, by, type), type, most_dimensions(c));
 }
 

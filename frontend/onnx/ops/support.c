@@ -29,9 +29,7 @@ static opjit_tensor kernel_of(onnx_import *m, const onnx_call *c, const uint64_t
         return y;
     y = opjit_graph_add(g, opjit_graph_multiply(g, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)gamma)),
                         opjit_onnx_scalar(m, ONNX_FLOAT, (double)offset));
-    return kind == SIGMOID
-               ? opjit_graph_tanh(g, y)
-               : opjit_graph_op2(g, DML_OPERATOR_ELEMENT_WISE_POW, y, opjit_onnx_scalar(m, ONNX_FLOAT, (double)degree));
+    return kind == SIGMOID ? opjit_graph_tanh(g, y) : opjit_onnx_power(m, y, ONNX_FLOAT, (double)degree);
 }
 
 /* Where kernel_type is in this list. */
