@@ -202,7 +202,10 @@ static opjit_status make_rounds(onnx_import *m, onnx_call *c, const scan *s)
         TRY(opjit_onnx_define(m, s->body->inputs[i].name, &v));
     }
     for (uint32_t k = 0; k < s->body->node_count; k++)
-        TRY(make_node(m, c, s, k));
+        if (make_node(m, c, s, k) != OPJIT_OK || opjit_onnx_status(m) != OPJIT_OK) {
+            opjit_onnx_prefix_node(m, &s->body->nodes[k]);
+            return m->error->status;
+        }
     for (uint32_t i = 0; i < c->output_count; i++)
         if (i < s->states)
             TRY(opjit_onnx_give_value(m, c, i, c->inputs[i]));

@@ -104,6 +104,8 @@ struct onnx_import {
 /* A node that is refused; the place is put in front of the message. */
 opjit_status opjit_onnx_refuse(const onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* Puts the node in front of the message: node 12 "conv1" (Conv). */
+void opjit_onnx_prefix_node(onnx_import *m, const onnx_node *n);
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 /* Says that the call made output 0, for nodes that read it. */

@@ -5,8 +5,7 @@
 #include "frontend/onnx/ops/ops.h"
 #include "frontend/onnx/order.h"
 
-/* node 12 "conv1" (Conv) */
-static void prefix_node(onnx_import *m, const onnx_node *n)
+void opjit_onnx_prefix_node(onnx_import *m, const onnx_node *n)
 {
     if (n->name.size != 0)
         opjit_rt_error_prefix(m->error, "node %u \"" ONNX_NAME "\" (" ONNX_NAME ")", n->index, ONNX_SHOW(n->name),
@@ -203,7 +202,7 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
         const onnx_node *const n = &nodes[order.nodes[i]];
         m->makers = order.makers; /* a node with graphs of its own has others */
         if (import_node(m, n) != OPJIT_OK) {
-            prefix_node(m, n);
+            opjit_onnx_prefix_node(m, n);
             return opjit_rt_at_node(m->error, m->error->status, n->index);
         }
         opjit_onnx_drop_inputs(m, order.makers, n);

@@ -25,7 +25,7 @@ typedef enum onnx_type {
 DML_TENSOR_DATA_TYPE opjit_onnx_stored_dtype(int32_t type);
 /* The type that graphs compute them in: FLOAT32 for float16, which is rounded by casts and for outputs alone. */
 DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type);
-/* "float32"; "type 17" for what has no name here. */
+/* "float32"; "type 99" for what has no name here. */
 typedef struct onnx_type_text {
     char text[24];
 } onnx_type_text;

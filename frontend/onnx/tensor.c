@@ -27,6 +27,17 @@ static const struct {
     [ONNX_BFLOAT16] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "bfloat16", 5 },
     [ONNX_UINT4] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "uint4", 5 }, /* two in a byte, the lower half first */
     [ONNX_INT4] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "int4", 5 },
+    /* names alone */
+    [14] = { .name = "complex64" },
+    [15] = { .name = "complex128" },
+    [17] = { .name = "float8e4m3fn" },
+    [18] = { .name = "float8e4m3fnuz" },
+    [19] = { .name = "float8e5m2" },
+    [20] = { .name = "float8e5m2fnuz" },
+    [23] = { .name = "float4e2m1" },
+    [24] = { .name = "float8e8m0" },
+    [25] = { .name = "uint2" },
+    [26] = { .name = "int2" },
 };
 
 static bool has_row(int32_t type)

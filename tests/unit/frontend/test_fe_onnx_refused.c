@@ -51,6 +51,11 @@ START_TEST(models_that_are_refused)
     put_message(&g, 12, port("y", FLOAT, "6"));
     refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT,
            "node 0 (Add): input 1: \"nothing\" is made by no node before it");
+    g = new_message();
+    put_message(&g, 1, node("Abs", "x", NULL, "y"));
+    put_message(&g, 11, port("x", 17, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_UNSUPPORTED, "input \"x\": float8e4m3fn is not taken");
     g = new_message(); /* a circle */
     put_message(&g, 1, node("Add", "x", "y", "z"));
     put_message(&g, 1, node("Abs", "z", NULL, "y"));
@@ -263,6 +268,42 @@ START_TEST(loops_that_are_refused)
 }
 END_TEST
 
+/* y = Scan(x), a slice of three of x in each round, and the operator of that and of what is stored as w. */
+static rt_bytes scan_model(const char *op, uint32_t type, uint64_t elements, const void *w, size_t bytes)
+{
+    rt_bytes g = new_message(), body = new_message(), a = new_message(), count = new_message(), n = new_message();
+    put_message(&body, 1, node(op, "slice", "w", "part"));
+    put_message(&body, 5, initializer("w", type, elements, w, bytes));
+    put_message(&body, 11, port("slice", FLOAT, "3"));
+    put_message(&body, 12, port("part", FLOAT, "3"));
+    put_text(&a, 1, "body");
+    put_message(&a, 6, body);
+    put_int(&a, 20, 5);
+    put_text(&count, 1, "num_scan_inputs");
+    put_int(&count, 3, 1);
+    put_int(&count, 20, 2);
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "y");
+    put_text(&n, 4, "Scan");
+    put_message(&n, 5, a);
+    put_message(&n, 5, count);
+    put_message(&g, 1, n);
+    put_message(&g, 11, port("x", FLOAT, "5 3"));
+    put_message(&g, 12, port("y", FLOAT, "5 3"));
+    return model_of(g);
+}
+
+START_TEST(scans_that_are_refused)
+{
+    const float five[5] = { 0 };
+    const int64_t axis = 7;
+    refuse(scan_model("Add", FLOAT, 5, five, sizeof five), NULL, OPJIT_INVALID_ARGUMENT,
+           "node 0 (Scan): node 0 (Add): ELEMENT_WISE_ADD ATensor.Sizes[1]: 3, must be 5 as OutputTensor.Sizes[1]");
+    refuse(scan_model("ReduceSum", INT64, 1, &axis, sizeof axis), NULL, OPJIT_INVALID_ARGUMENT,
+           "node 0 (Scan): node 0 (ReduceSum): axis 7, must be -1 to 0");
+}
+END_TEST
+
 /* y, all = Loop("", "", x), which goes on while x is no number, and keeps a value of 8 GiB of each round. */
 START_TEST(loop_that_keeps_too_much)
 {
@@ -346,6 +387,7 @@ static Suite *suite(void)
     tcase_add_test(t, names_made_twice);
     tcase_add_test(t, places_in_other_files);
     tcase_add_test(t, loops_that_are_refused);
+    tcase_add_test(t, scans_that_are_refused);
     tcase_add_test(t, loop_that_keeps_too_much);
     tcase_add_test(t, damaged_models);
     suite_add_tcase(s, t);
