@@ -160,6 +160,30 @@ class Shapes(Case):
             self.same(*(torch.autograd.grad(m(x).square().sum(), list(model.parameters())) for m in (g, model)), 1e-3)
         self.assertLessEqual(counters["kernels"], 4)
 
+    def test_resampled(self):
+        """To sizes that are symbols, which were refused as PyTorch traced, and by factors that are no whole numbers,
+        where sizes are functions of floats."""
+        def f(x):
+            return F.interpolate(x * 2, size=(x.shape[2] // 2 + 3, 9), mode="bilinear").exp() * 2
+
+        def scaled(x):
+            return F.interpolate(x * 2, scale_factor=1.7, mode="nearest").exp() * 2
+        for m in (f, scaled):
+            torch._dynamo.reset()
+            g = torch.compile(m, backend="opjit", dynamic=True)
+            for n in (12, 31):
+                x = torch.randn(2, 3, n, 8, requires_grad=True)
+                self.same(g(x), m(x))
+                self.same(*(torch.autograd.grad(h(x).sum(), x) for h in (g, m)), 1e-3)
+
+    def test_roots_of_sizes(self):
+        """What a size's root says is another size."""
+        f = lambda x: x[:, :int(x.shape[1] ** 0.5)].exp() * 2 + 1  # noqa: E731
+        g = torch.compile(f, backend="opjit", dynamic=True)
+        for n in (16, 40, 99):
+            x = torch.randn(8, n)
+            self.same(g(x), f(x))
+
     def test_unknown(self):
         """Sizes without a value at the trace are PyTorch's."""
         f = lambda x: x.exp() * 2 + 1  # noqa: E731

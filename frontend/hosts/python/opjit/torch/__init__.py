@@ -56,10 +56,17 @@ def _resampling():
     return [getattr(packet, name) for packet in packets for name in packet.overloads() if name in ("default", "vec")]
 
 
+def _resamples_symbols(gm):
+    """Does the graph resample to sizes that are symbols?  PyTorch's kernels of one operator take none as it traces."""
+    return any(isinstance(size, torch.SymInt) for n in gm.graph.nodes
+               if any(name in str(n.target) for name in ("interpolate", "upsample", "Upsample"))
+               for size in getattr(n.meta.get("example_value", n.meta.get("val")), "shape", ())[2:])
+
+
 @contextlib.contextmanager
-def _as_one():
+def _as_one(gm):
     """Inside, a trace has these as they are.  Dynamo compiles one function at a time."""
-    before = [(op, dict(op.py_kernels)) for op in _resampling()]
+    before = [] if _resamples_symbols(gm) else [(op, dict(op.py_kernels)) for op in _resampling()]
     try:
         for op, _ in before:
             op.py_kernels.clear()
@@ -182,7 +189,7 @@ def backend(gm, inputs, *, options=None):
             for is_strict, modules, pay in ((strict, training, lambda graph: all(gains)),
                                             (False, training, lambda graph: all(gains)),
                                             (strict, inference, lambda graph: pays(graph, calls))))
-        with _as_one():
+        with _as_one(gm):
             function = aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=only,
                                     decompositions=_decompositions(), partition_fn=_partition(gains),
                                     keep_inference_input_mutations=True)(gm, inputs)

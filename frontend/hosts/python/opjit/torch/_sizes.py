@@ -15,6 +15,16 @@ MOST_ELEMENTS = 2**31 - 1  # of a tensor of the largest sizes
 _now = threading.local()
 
 
+class _Printer(PythonPrinter):
+    """With Python's functions of numbers in place of PyTorch's, which take symbols, too."""
+
+    def _print_ToFloat(self, expr):
+        return f"float({self._print(expr.args[0])})"
+
+    def _helper_sqrt(self, expr):
+        return f"math.sqrt({self._print(expr)})"
+
+
 class Symbols:
     """Those of a graph.  ranges: by name, the least value, the largest (None: there is none) and that of the trace."""
 
@@ -37,7 +47,7 @@ class Symbols:
     def code(self, node):
         """What the expression is in Python, and that compiled."""
         if node not in self.codes:
-            text = PythonPrinter().doprint(node.expr)
+            text = _Printer().doprint(node.expr)
             self.codes[node] = text, compile(text, "size", "eval"), {str(s) for s in node.expr.free_symbols}
         return self.codes[node]
 
