@@ -20,47 +20,23 @@ enum {
 typedef struct walker {
     const ir_func *f;
     ir_counts *out;
-    int64_t *values;  /* by VAR */
-    uint8_t *depth;   /* by VAR: of its loop, counted from 1; 0: its loop does not run */
-    uint16_t *alike;  /* by FOR: how alike its iterations are; 0: not known */
-    uint64_t touched; /* loops whose variables bounds have read, as bits, beside what is left of them */
-    int64_t periods[LOOPS]; /* by depth: the least common multiple of what that is left by */
+    int64_t *values; /* by VAR */
+    uint8_t *depth;  /* by VAR: of its loop, counted from 1; 0: its loop does not run */
+    uint16_t *alike; /* by FOR: how alike its iterations are; 0: not known */
     uint32_t steps, stage;
     bool lost; /* a bound depends on elements, or it takes too long */
 } walker;
-
-/* Whether it is what is left of a loop's variable; then *out is that. */
-static bool is_rest(walker *w, ir_ref r, int64_t *out)
-{
-    const ir_node *n = ir_at(w->f, r);
-    const ir_ref var = n->op == IR_IMOD ? ir_operand(w->f, r, 0) : 0;
-
-    if (var == 0 || ir_at(w->f, var)->op != IR_VAR || w->depth[var] == 0 || w->values[var] < 0 ||
-        !ir_is_index_const(w->f, ir_operand(w->f, r, 1)))
-        return false;
-    const int64_t by = ir_index_value(w->f, ir_operand(w->f, r, 1)), own = w->periods[w->depth[var]];
-    if (by < 1 || by > PERIOD || own / gcd(own, by) * by > PERIOD)
-        return false;
-    w->periods[w->depth[var]] = own / gcd(own, by) * by;
-    *out = w->values[var] % by;
-    return true;
-}
 
 static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
 {
     const ir_func *f = w->f;
     const ir_node *n = ir_at(f, r);
     uint64_t args[3] = { 0 }, value = 0;
-    int64_t rest;
 
     if (n->op == IR_CONST)
         return (int64_t)n->imm;
-    if (n->op == IR_VAR && w->depth[r] != 0) {
-        w->touched |= UINT64_C(1) << w->depth[r];
+    if (n->op == IR_VAR && w->depth[r] != 0)
         return w->values[r];
-    }
-    if (is_rest(w, r, &rest))
-        return rest;
     if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET && depth < DEEPEST)
         return value_of(w, ir_operand(f, n->ref, 0), depth + 1);
     w->lost = w->lost || n->type != IR_INDEX || n->count == 0 || n->count > 3 || n->op == IR_LOAD || depth == DEEPEST;
@@ -70,6 +46,49 @@ static int64_t value_of(walker *w, ir_ref r, uint32_t depth)
     }
     w->lost = w->lost || !opjit_ir_scalar((ir_op)n->op, IR_INDEX, IR_INDEX, args, &value);
     return (int64_t)value;
+}
+
+/* The least common multiple of *period and what var is left by, where r is what is left of it. */
+static bool is_rest(const ir_func *f, ir_ref r, ir_ref var, int64_t *period)
+{
+    if (ir_at(f, r)->op != IR_IMOD || ir_operand(f, r, 0) != var || !ir_is_index_const(f, ir_operand(f, r, 1)))
+        return false;
+    const int64_t by = ir_index_value(f, ir_operand(f, r, 1));
+    if (by < 1 || by > PERIOD || *period / gcd(*period, by) * by > PERIOD)
+        return false;
+    *period = *period / gcd(*period, by) * by;
+    return true;
+}
+
+/* Whether a bound depends on the variable beside what is left of it, which *period takes in. */
+static bool depends(const ir_func *f, ir_ref r, ir_ref var, int64_t *period, uint32_t depth)
+{
+    const ir_node *n = ir_at(f, r);
+
+    if (r == var || depth == DEEPEST)
+        return true;
+    if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET)
+        return depends(f, ir_operand(f, n->ref, 0), var, period, depth + 1);
+    if (n->op == IR_CONST || n->op == IR_VAR || is_rest(f, r, var, period))
+        return false;
+    if (n->type != IR_INDEX) /* an element: such a loop is not counted */
+        return true;
+    for (uint32_t i = 0; i < n->count; i++)
+        if (depends(f, ir_operand(f, r, i), var, period, depth + 1))
+            return true;
+    return false;
+}
+
+/* The same of the bounds of all loops in a block.  They are read, not followed: a loop that has nothing to do for the
+ * first values of the variables around it, and hides those inside, may have something to do for others. */
+static bool bounds_depend(const ir_func *f, ir_ref first, ir_ref var, int64_t *period)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR &&
+            (depends(f, ir_operand(f, s, 0), var, period, 0) || depends(f, ir_operand(f, s, 1), var, period, 0) ||
+             bounds_depend(f, ir_at(f, s)->body, var, period)))
+            return true;
+    return false;
 }
 
 static void count_block(walker *w, ir_ref first, uint32_t depth, uint64_t times);
@@ -89,23 +108,14 @@ static bool is_read(const ir_func *f, ir_ref first, ir_ref var)
 }
 
 /* How alike the loop's iterations are. */
-static uint16_t alike_of(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t step, uint32_t depth)
+static uint16_t alike_of(const ir_func *f, ir_ref loop)
 {
-    const ir_node *n = ir_at(w->f, loop);
-    const uint64_t outer = w->touched;
-    int64_t *const period = &w->periods[depth];
+    const ir_node *n = ir_at(f, loop);
+    int64_t period = 1;
 
-    w->touched = 0;
-    *period = 1;
-    for (int64_t i = lo; i < hi && (w->touched >> depth & 1) == 0 && (i - lo) / step < *period; i += step) {
-        w->values[n->ref] = i;
-        count_block(w, n->body, depth + 1, 0);
-    }
-    const bool depends = (w->touched >> depth & 1) != 0;
-    w->touched |= outer;
-    if (depends)
+    if (bounds_depend(f, n->body, n->ref, &period))
         return DEPENDS;
-    return *period == 1 && !is_read(w->f, n->body, n->ref) ? SAME : (uint16_t)(CYCLE + *period);
+    return period == 1 && !is_read(f, n->body, n->ref) ? SAME : (uint16_t)(CYCLE + period);
 }
 
 /* A loop from lo to hi; bodies of which no bound depends on the variable are followed once. */
@@ -119,12 +129,12 @@ static void count_loop(walker *w, ir_ref loop, int64_t lo, int64_t hi, int64_t s
     }
     w->depth[n->ref] = (uint8_t)depth;
     if (w->alike[loop] == 0)
-        w->alike[loop] = alike_of(w, loop, lo, hi, step, depth);
-    const uint16_t alike = w->alike[loop];
+        w->alike[loop] = alike_of(w->f, loop);
+    const uint16_t alike = lo < 0 && w->alike[loop] > CYCLE + 1 ? DEPENDS : w->alike[loop];
     const int64_t trips = (hi - lo + step - 1) / step;
     const int64_t period = alike == DEPENDS ? trips : alike == SAME ? 1 : alike - CYCLE;
-    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (alike == SAME && trips > 1 && times != 0);
-    for (int64_t i = 0; i < period && i < trips && !w->lost && (times != 0 || i == 0); i++) {
+    w->out->repeats[w->stage] = w->out->repeats[w->stage] || (alike == SAME && trips > 1);
+    for (int64_t i = 0; i < period && i < trips && !w->lost; i++) {
         w->values[n->ref] = lo + i * step;
         count_block(w, n->body, depth + 1, times * (uint64_t)(trips / period + (i < trips % period)));
     }
@@ -196,7 +206,6 @@ opjit_status opjit_ir_count(const ir_func *f, rt_arena *arena, ir_counts *out, o
         if (!w.lost)
             count_loop(&w, s, lo, hi, 1, 1, 1);
         out->lost[w.stage] = w.lost;
-        w.touched = 0;
         w.steps = 0;
         w.lost = false;
     }

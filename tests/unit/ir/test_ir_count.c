@@ -47,6 +47,15 @@ static const row rows[] = {
       "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
       "for %3 in 0..10 {\n for %4 in 0..imin(imod(%3, 4), %3) {\n store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
       4 * 13, 4 * 13, 0, false },
+    { "a loop inside of one that is empty at first", /* for the stage's variable 0 nothing reads %3 */
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..4 {\n for %4 in 0..%2 {\n for %5 in 0..%3 {\n store %1[%2,%5], load %0[%2,%5]\n }\n }\n }\n }\n }",
+      (0 + 1 + 2 + 3) * (0 + 1 + 2 + 3), 36, 0, false },
+    { "the same of a loop between them", /* one iteration of which is not enough to see what is inside */
+      "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
+      "for %3 in 0..4 {\n for %4 in 0..4 {\n for %5 in 2..%4 {\n for %6 in 0..%3 {\n"
+      "store %1[%2,%6], load %0[%2,%6]\n }\n }\n }\n }\n }\n }",
+      4 * (0 + 1 + 2 + 3), 24, 0, false },
     { "an empty loop",
       "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
       "for %3 in 5..imin(%2, 4) {\n store %1[%2,%3], load %0[%2,%3]\n }\n }\n }",
