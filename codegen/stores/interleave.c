@@ -221,11 +221,14 @@ bool opjit_cg_is_over_interleaved(const cg_func *f, const cg_plan *plan)
 void opjit_cg_choose_over_interleaved(const cg_func *f, cg_plan *plan)
 {
     int64_t min = plan->is.least, max = plan->is.most;
-    plan->interleaved = lanes_of_rows(f, plan);
-    opjit_cg_plan_whole(f, plan, plan->interleaved, 1, &min, &max);
+    uint32_t lanes = lanes_of_rows(f, plan);
+    plan->interleaved = lanes;
+    opjit_cg_plan_whole(f, plan, lanes, 1, &min, &max);
+    while (plan->is.least < lanes && lanes > LEAST_LANES) /* fewer rows than a vector: of some sizes alone */
+        opjit_cg_plan_whole(f, plan, lanes /= 2, 1, &min, &max);
     const bool twice = f->plans[plan->is.body]->is.store.repeatable;
-    if (twice && plan->is.least >= plan->interleaved && max > 0)
-        opjit_cg_plan_overlap(plan, plan->interleaved, min, max);
+    if (twice && plan->is.least >= lanes && max > 0)
+        opjit_cg_plan_overlap(plan, lanes, min, max);
     else
         opjit_cg_plan_whole(f, plan, 1, 1, &min, &max);
 }
