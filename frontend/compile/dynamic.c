@@ -212,7 +212,8 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
         for (uint32_t i = 0; i < samples.count; own = own->next)
             if (!has_zero(own->dims, samples.space.dims))
                 series[i++] = own->numbers[k];
-        if (!opjit_ir_form_fit(&samples, series, &out[k]))
+        if (!opjit_ir_form_fit(&samples, series, &out[k]) ||
+            !opjit_fe_form_is_bounded(s->dynamic, &s->space, NULL, &out[k]))
             return refuse_binding(s->graph, k, error);
         for (own = s->first; own != NULL && !is_as_read(s, k); own = own->next)
             if (!opjit_ir_form_value(&out[k], &samples.space, own->dims, &value) || value != own->numbers[k])
@@ -244,6 +245,7 @@ static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
     ir_func *f = &range->general.f;
 
     TRY(opjit_fe_expand_general(&s->env, &range->general, error));
+    TRY(opjit_fe_check_stages(s->dynamic, &s->space, range, error));
     TRY(opjit_ir_general_resize(&range->general, range->hi, error));
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));

@@ -35,4 +35,13 @@ opjit_status opjit_fe_made_find(const fe_made *made, const fe_made_for *key, ir_
 opjit_status opjit_fe_made_keep(fe_made *made, const fe_made_for *key, const ir_func *f, opjit_error *error);
 void opjit_fe_made_free(fe_made *made); /* NULL is fine */
 
+/* --- dynamic_stages.c --------------------------------------------------------------------------------------------- */
+/* Whether the runtime can tell how large a number is at most for all sizes of the range; NULL: for all of the kernel.
+ * What goes up and down again, as n - 2 (n / 2), has its ends elsewhere than the dimension. */
+bool opjit_fe_form_is_bounded(const fe_dynamic *dynamic, const ir_space *space, const ir_range *range,
+                              const opjit_size_form *form);
+/* The same of how often all stages of the range's function run. */
+opjit_status opjit_fe_check_stages(const fe_dynamic *dynamic, const ir_space *space, const ir_range *range,
+                                   opjit_error *error);
+
 #endif

@@ -160,7 +160,7 @@ static void limit_extents(const fe_unit *unit, const opjit_range_info *range, ui
     opjit_rt_quotient_ranges(&space, dims);
     for (uint32_t s = first; s < source->steps; s++) {
         uint64_t most;
-        if (opjit_rt_form_range(&forms[s], dims, space.dims + space.count, &most)) /* else the image is refused */
+        if (opjit_rt_form_range(&forms[s], &space, dims, &most)) /* else the image is refused */
             out->steps[s].extent = most;
     }
 }

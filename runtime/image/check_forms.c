@@ -15,20 +15,14 @@ opjit_status opjit_rt_check_range(const char *field, uint64_t value, uint64_t fi
                          (unsigned long long)first, (unsigned long long)last);
 }
 
-/* Of how many sizes forms have powers. */
-static uint32_t space_size(const opjit_kernel_meta *meta)
-{
-    const rt_space space = rt_meta_space(meta);
-    return space.dims + space.count;
-}
-
 /* One form, whose largest value for sizes in these intervals stands elsewhere in the metadata. */
 static opjit_status check_form(const opjit_kernel_meta *meta, uint64_t i, const opjit_param_info *dims, uint64_t value,
                                opjit_error *error)
 {
+    const rt_space space = rt_meta_space(meta);
     uint64_t most;
 
-    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, dims, space_size(meta), &most))
+    if (!opjit_rt_form_range(rt_meta_forms(meta) + i, &space, dims, &most))
         return CORRUPT("{forms[%llu]}: divides by less than 1, has powers above 4, overflows or can be negative",
                        (unsigned long long)i);
     if (most != value)

@@ -90,9 +90,34 @@ static bool rises(const opjit_size_form *form, const opjit_param_info *dims, uin
     return true;
 }
 
-bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most)
+/* A dimension less a quotient of it, as n - n / 3, that both terms have times the same: where no more is taken away of
+ * the quotient than there is of the dimension, a step of that never takes away more than it adds.  It rises with all
+ * sizes if it is nowhere below 0. */
+static bool rises_over_quotient(const opjit_size_form *form, const rt_space *space, const opjit_param_info *dims)
 {
-    const bool all_rise = rises(form, dims, count);
+    const uint32_t up = form->factors[0] > 0 ? 0 : 1, down = 1 - up;
+    const uint8_t *const more = form->powers[up], *const less = form->powers[down];
+    int64_t added, taken;
+
+    if (form->factors[up] <= 0 || form->factors[down] >= 0 || form->factors[up] + form->factors[down] < 0)
+        return false;
+    for (uint32_t q = 0; q < space->count; q++) {
+        const uint32_t own = space->dims + q, dim = space->quotients[q].dim;
+        bool same = more[dim] == less[dim] + 1 && less[own] == more[own] + 1;
+        for (uint32_t k = 0; k < space->dims + space->count && same; k++)
+            same = k == own || k == dim || more[k] == less[k];
+        if (same)
+            return checked_muli(form->factors[up], dims[dim].lo, &added) &&
+                   checked_muli(form->factors[down], dims[own].lo, &taken) && added + taken >= 0;
+    }
+    return false;
+}
+
+bool opjit_rt_form_range(const opjit_size_form *form, const rt_space *space, const opjit_param_info *dims,
+                         uint64_t *most)
+{
+    const uint32_t count = space->dims + space->count;
+    const bool all_rise = rises(form, dims, count) || rises_over_quotient(form, space, dims);
     int64_t least = form->constant, largest = form->constant;
 
     for (uint32_t i = 0; i < 2; i++) { /* of factor 0 both are 0 */

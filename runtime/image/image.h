@@ -110,10 +110,11 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
 uint64_t opjit_rt_form_value(const rt_space *space, const opjit_size_form *form, const uint64_t *dims);
 /* Appends the intervals of quotients to those of the dimensions; none of them is below 0. */
 bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_DIMS]);
-/* Whether a form is good for all sizes of `count` dimensions and quotients inside their intervals: nothing
+/* Whether a form is good for all sizes of dimensions and quotients inside their intervals: nothing
  * in it overflows and no result is negative.  *most is then what no result is above: each term by itself at the end of
  * the intervals where it is largest. */
-bool opjit_rt_form_range(const opjit_size_form *form, const opjit_param_info *dims, uint32_t count, uint64_t *most);
+bool opjit_rt_form_range(const opjit_size_form *form, const rt_space *space, const opjit_param_info *dims,
+                         uint64_t *most);
 
 /* An executable mapping of an image's bytes.  No page is ever writable and executable at the same time. */
 typedef struct rt_mapping {

@@ -61,7 +61,7 @@ START_TEST(form_row)
     uint64_t most = 0, seen = 0;
     const rt_space space = { .dims = 2 };
 
-    ck_assert_msg(opjit_rt_form_range(form, two_dims, 2, &most) == forms[_i].good, "%s", forms[_i].name);
+    ck_assert_msg(opjit_rt_form_range(form, &space, two_dims, &most) == forms[_i].good, "%s", forms[_i].name);
     if (!forms[_i].good)
         return;
     ck_assert_uint_eq(most, forms[_i].most);
@@ -73,6 +73,40 @@ START_TEST(form_row)
             seen = value > seen ? value : seen;
         }
     ck_assert_uint_eq(seen, most);
+}
+END_TEST
+
+/* Numbers of n from 7 to 20 and q = (n + 1) / 3, from 2 to 7: all of them are looked at. */
+static const struct {
+    opjit_size_form form;
+    bool good;
+} differences[] = {
+    { { 0, { 1, -1 }, { { 1 }, { 0, 1 } }, 1, 1 }, true },              /* n - q */
+    { { 2, { -3, 3 }, { { 0, 1 }, { 1 } }, 2, 1 }, true },              /* (3 n - 3 q + 2) / 2 */
+    { { 0, { 2, -1 }, { { 2 }, { 1, 1 } }, 1, 1 }, true },              /* 2 n n - n q */
+    { { 99, { 1, -2 }, { { 1 }, { 0, 1 } }, 1, 1 }, true },             /* n - 2 q + 99: each term by itself */
+    { { 0, { 1, -2 }, { { 1 }, { 0, 1 } }, 1, 1 }, false },             /* n - 2 q rises and falls */
+    { { 3, { 1, -3 }, { { 1 }, { 0, 1 } }, 1, 1 }, false },             /* so does n - 3 q */
+    { { -7, { 1, -1 }, { { 1 }, { 0, 1 } }, 1, 1 }, false },            /* below 0 at its least */
+    { { 0, { INT64_MAX, -1 }, { { 1 }, { 0, 1 } }, 1, 1 }, false },     /* overflows */
+};
+
+START_TEST(difference_row)
+{
+    const opjit_quotient third = { .dim = 0, .plus = 1, .by = 3 };
+    const rt_space space = { 1, 1, &third };
+    opjit_param_info own[OPJIT_MAX_DIMS] = { { DML_TENSOR_DATA_TYPE_INT64, 0, 7, 20 } };
+    const opjit_size_form *form = &differences[_i].form;
+    uint64_t most = 0;
+
+    ck_assert(opjit_rt_quotient_ranges(&space, own));
+    ck_assert_int_eq(own[1].lo, 2);
+    ck_assert_int_eq(own[1].hi, 7);
+    ck_assert_int_eq(opjit_rt_form_range(form, &space, own, &most), differences[_i].good);
+    for (uint64_t n = 7; n <= 20 && differences[_i].good; n++)
+        ck_assert_uint_le(opjit_rt_form_value(&space, form, &n), most);
+    if (differences[_i].good && form->constant < 99)
+        ck_assert_uint_eq(opjit_rt_form_value(&space, form, (const uint64_t[]){ 20 }), most);
 }
 END_TEST
 
@@ -795,6 +829,7 @@ int main(void)
     TCase *tcase = tcase_create("dims");
     SRunner *runner = srunner_create(suite);
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, difference_row, 0, sizeof differences / sizeof *differences);
     tcase_add_loop_test(tcase, form_row, 0, sizeof forms / sizeof *forms);
     tcase_add_test(tcase, every_size);
     tcase_add_test(tcase, info_and_sizes);
