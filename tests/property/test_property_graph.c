@@ -218,7 +218,7 @@ static void connect(trial *t, value *from, uint32_t to, uint32_t input)
 static void random_layout(trial *t, test_tensor *out)
 {
     test_tensor_random_layout(t->r, out, true);
-    if (out->interleaved) { /* no address alone tells which element it is; test_fe_graph.c has that case */
+    if (out->interleaved) { /* no address alone tells which element it is; test_fe_graph_refused.c has that case */
         out->buffer.Strides = NULL;
         out->buffer.TotalTensorSizeInBytes = 0;
     }
