@@ -64,9 +64,9 @@ def _resamples_symbols(gm):
 
 
 @contextlib.contextmanager
-def _as_one(gm):
-    """Inside, a trace has these as they are.  Dynamo compiles one function at a time."""
-    before = [] if _resamples_symbols(gm) else [(op, dict(op.py_kernels)) for op in _resampling()]
+def _as_one(of_symbols=False):
+    """Inside, a trace has these as they are, unless sizes are symbols.  Dynamo compiles one function at a time."""
+    before = [] if of_symbols else [(op, dict(op.py_kernels)) for op in _resampling()]
     try:
         for op, _ in before:
             op.py_kernels.clear()
@@ -189,7 +189,7 @@ def backend(gm, inputs, *, options=None):
             for is_strict, modules, pay in ((strict, training, lambda graph: all(gains)),
                                             (False, training, lambda graph: all(gains)),
                                             (strict, inference, lambda graph: pays(graph, calls))))
-        with _as_one(gm):
+        with _as_one(_resamples_symbols(gm)):
             function = aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=only,
                                     decompositions=_decompositions(), partition_fn=_partition(gains),
                                     keep_inference_input_mutations=True)(gm, inputs)
