@@ -2,7 +2,7 @@
 # runtime.cmake - the runtime alone is small: its code and constants, and what else it needs to be loaded.
 #   cmake -DREADELF=<readelf> -DRUNTIME=<libopjit-runtime> -DDEVICE=<libopjit-device> -P runtime.cmake
 cmake_minimum_required(VERSION 3.25)
-set(most 110720)
+set(most 111104)
 
 # What `size` calls text: allocated sections that are not written to.
 execute_process(COMMAND ${READELF} -SW ${RUNTIME} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
