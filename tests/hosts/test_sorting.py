@@ -35,11 +35,14 @@ class Sorting(unittest.TestCase):
         return x
 
     def test_same_bytes_as_at_the_places(self):
-        for seed in range(cases(40)):
+        for seed in range(cases(80)):
             random = np.random.default_rng(seed)
             dtype = random.choice(["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
-            size = int(random.choice([193, 300, 385, 1000, 4096, 5000]))
-            shape = [int(random.choice([1, 3, 17])), size, int(random.choice([1, 2]))]
+            if seed % 2:  # digits, and many short rows side by side
+                size, rows = int(random.choice([193, 300, 385, 1000, 4096, 5000])), int(random.choice([1, 3, 17]))
+            else:
+                size, rows = int(random.choice([17, 50, 64, 65, 100, 256])), int(random.choice([15, 16, 17, 70]))
+            shape = [rows, size, int(random.choice([1, 2]))]
             axis, direction = 1, str(random.choice(["INCREASING", "DECREASING"]))
             k = size if seed % 3 else size - int(random.integers(0, size // 3))
             x = self.drawn(random, shape, dtype)

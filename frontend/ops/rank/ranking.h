@@ -75,6 +75,10 @@ ir_ref opjit_fe_ranking_radix(const ranking *r, ir_ref all, uint64_t size, const
 bool opjit_fe_ranking_has_digits(const ranking *r, uint64_t size);
 /* How many elements a network sorts where `size` are: the next power of two. */
 uint64_t opjit_fe_ranking_padded(uint64_t size);
+/* Whether keys whose places nobody reads are sorted by a network (ranking_sort.c). */
+bool opjit_fe_ranking_has_network(const ranking *r, uint64_t size);
+/* Keys by a network, the greatest first: in it nothing tells equal ones apart. */
+ir_ref opjit_fe_ranking_sort_keys(const ranking *r, ir_ref keys, uint64_t size);
 /* Places of keys, in the order of these, the greatest key first: u32 (ranking_sort.c). */
 ir_ref opjit_fe_ranking_sort(const ranking *r, ir_ref keys, uint64_t size);
 

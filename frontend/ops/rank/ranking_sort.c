@@ -11,8 +11,10 @@
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"
 
-/* How many columns are sorted side by side, and the elements from which on those of few rows are. */
+/* How many columns are sorted side by side at least, their bytes then, and the elements from which on those of few rows
+ * are. */
 #define COLUMNS 16
+#define COLUMN_BYTES 64
 #define COLUMNS_FROM 64
 /* The most keys that are counted: of few rows, the same where digits are few and quick, and of as many rows as are
  * sorted side by side. */
@@ -21,6 +23,8 @@
 #define COUNTED_OF_ROWS 64
 /* The most keys of such rows for which a network is quicker than digits. */
 #define NETWORK_OF_ROWS 256
+/* The most bytes that each step of a network moves where the same rows may be counted. */
+#define NETWORK_BYTES (16 << 20)
 
 /* --- network ------------------------------------------------------------------------------------------------------ */
 
@@ -70,7 +74,8 @@ static ir_ref exchange(const ranking *r, ir_ref before, const box *b)
     ir_ref own[OPJIT_MAX_RANK], other[OPJIT_MAX_RANK];
 
     memcpy(shape.sizes, b->sizes, sizeof b->sizes);
-    const ir_ref next = opjit_fe_def_to(r->l, IR_U64, &shape);
+    const ir_type type = (ir_type)f->tensors[ir_at(f, before)->ref].type;
+    const ir_ref next = opjit_fe_def_to(r->l, type, &shape);
     if (f->failed)
         return 0;
     const uint32_t seen = view_of(f, before, &shape);
@@ -83,9 +88,8 @@ static ir_ref exchange(const ranking *r, ir_ref before, const box *b)
         return 0;
     const ir_ref x = opjit_ir_load(f, seen, own), y = opjit_ir_load(f, seen, other);
     const ir_ref first = ranking_op2(f, IR_EQ, IR_BOOL, own[b->pair], opjit_ir_index(f, 0));
-    opjit_fe_set(
-        r->l, next,
-        ranking_choose(f, IR_U64, first, ranking_op2(f, IR_MAX, IR_U64, x, y), ranking_op2(f, IR_MIN, IR_U64, x, y)));
+    const ir_ref most = ranking_op2(f, IR_MAX, type, x, y), least = ranking_op2(f, IR_MIN, type, x, y);
+    opjit_fe_set(r->l, next, ranking_choose(f, type, first, most, least));
     return next;
 }
 
@@ -102,25 +106,29 @@ static ir_ref sort_network(const ranking *r, ir_ref all, const network *n)
     return all;
 }
 
-/* The least network for rows of `size` elements. */
-static network network_of(const ranking *r, uint64_t size)
+/* The least network for rows of `size` elements of the type, of which more are sorted side by side the narrower they
+ * are. */
+static network network_of(const ranking *r, ir_type type, uint64_t size)
 {
     const uint64_t rows = r->rows->sizes[0], padded = opjit_fe_ranking_padded(size);
+    uint64_t columns = COLUMNS;
 
+    while (columns < rows && columns * opjit_ir_type_size(type) < COLUMN_BYTES)
+        columns *= 2;
     if (rows >= COLUMNS)
-        return (network){ (rows + COLUMNS - 1) / COLUMNS, COLUMNS, padded, false };
+        return (network){ (rows + columns - 1) / columns, columns, padded, false };
     if (padded >= COLUMNS_FROM)
         return (network){ rows, COLUMNS, padded / COLUMNS, true };
     return (network){ rows, 1, padded, true };
 }
 
 /* A definition of a network's elements: the row that an element is of, and its number there. */
-static ir_ref network_def(const ranking *r, const network *n, ir_ref *row, ir_ref *number)
+static ir_ref network_def(const ranking *r, const network *n, ir_type type, ir_ref *row, ir_ref *number)
 {
     ir_func *f = r->l->f;
     const fe_tensor merged = { .rank = 2, .sizes = { n->rows, n->columns * n->length } },
                     apart = { .rank = 3, .sizes = { n->rows, n->length, n->columns } };
-    const ir_ref def = opjit_fe_def_to(r->l, IR_U64, n->merges ? &merged : &apart);
+    const ir_ref def = opjit_fe_def_to(r->l, type, n->merges ? &merged : &apart);
 
     *row = *number = 0;
     if (f->failed)
@@ -175,9 +183,9 @@ static ir_ref set_places(const ranking *r, ir_ref places, ir_ref place, uint64_t
 static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shift, ir_ref given)
 {
     ir_func *f = r->l->f;
-    const network n = network_of(r, size);
+    const network n = network_of(r, IR_U64, size);
     ir_ref row, own;
-    const ir_ref all = network_def(r, &n, &row, &own);
+    const ir_ref all = network_def(r, &n, IR_U64, &row, &own);
     if (f->failed)
         return 0;
     const ir_ref j = opjit_fe_inside(f, own, size);
@@ -193,6 +201,23 @@ static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shi
     ir_ref place = sorted_at(r, sorted, &n, places);
     place = ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_CAST, IR_U32, place));
     return set_places(r, places, place, size, given);
+}
+
+ir_ref opjit_fe_ranking_sort_keys(const ranking *r, ir_ref keys, uint64_t size)
+{
+    ir_func *f = r->l->f;
+    const network n = network_of(r, r->type, size);
+    ir_ref row, own;
+    const ir_ref all = network_def(r, &n, r->type, &row, &own);
+    if (f->failed)
+        return 0;
+    const ir_ref key = opjit_fe_ranking_at(r, keys, row, opjit_fe_inside(f, own, size));
+    opjit_fe_set(r->l, all,
+                 ranking_choose(f, r->type, ranking_op2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, (int64_t)size)), key,
+                                ranking_number(f, r->type, 0)));
+    const ir_ref sorted = sort_network(r, all, &n), order = opjit_fe_ranking_def(r, r->type, size);
+    opjit_fe_set(r->l, order, sorted_at(r, sorted, &n, order));
+    return order;
 }
 
 /* --- digits ------------------------------------------------------------------------------------------------------- */
@@ -295,6 +320,12 @@ static uint64_t counted(const ranking *r, bool digits)
 bool opjit_fe_ranking_has_digits(const ranking *r, uint64_t size)
 {
     return has_digits(r, size) && size > counted(r, true);
+}
+
+bool opjit_fe_ranking_has_network(const ranking *r, uint64_t size)
+{
+    const uint64_t rows = r->rows->sizes[0], bytes = rows * opjit_fe_ranking_padded(size) * (r->bits / 8);
+    return !has_digits(r, size) && (size > counted(r, false) || (rows >= COLUMNS && bytes <= NETWORK_BYTES));
 }
 
 ir_ref opjit_fe_ranking_sort(const ranking *r, ir_ref keys, uint64_t size)

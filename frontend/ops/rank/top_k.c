@@ -323,6 +323,26 @@ static void lower_values(const ranking *r, uint32_t axis, uint64_t size)
     opjit_fe_set(l, indices, f->failed ? 0 : opjit_ir_const(f, opjit_fe_output_type(l, INDICES), 0));
 }
 
+/* The same of integers in a network: equal ones are the same, so that their keys alone are moved. */
+static void lower_integers(const ranking *r, uint32_t axis, uint64_t size)
+{
+    op_lowering *l = r->l;
+    ir_func *f = l->f;
+    const ir_type type = opjit_ir_type_of(l->op->inputs[0].dtype), raw = raw_of(type);
+    const ranking own = { l, r->rows, raw, r->bits };
+    const bool greatest = is_greatest(l->op);
+    const ir_ref sorted = opjit_fe_ranking_sort_keys(&own, lower_keys(&own, axis, greatest), size),
+                 values = opjit_fe_output(l, VALUES);
+    ir_ref bits = place_of(&own, sorted, values, axis);
+
+    if (f->failed)
+        return;
+    bits = key_of(f, raw, type == raw ? bits : ir_expr1(f, IR_BITS, type, bits), greatest); /* which is its inverse */
+    opjit_fe_set(l, values, type == raw ? bits : ir_expr1(f, IR_BITS, type, bits));
+    const ir_ref indices = opjit_fe_output(l, INDICES); /* which is left out */
+    opjit_fe_set(l, indices, f->failed ? 0 : opjit_ir_const(f, opjit_fe_output_type(l, INDICES), 0));
+}
+
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
@@ -343,6 +363,11 @@ static void lower(op_lowering *l)
     if ((l->unread >> INDICES & 1) != 0 && sorts_all(size, desc->K) && size < UINT64_C(1) << 31 &&
         opjit_fe_ranking_has_digits(&r, size)) {
         lower_values(&r, desc->Axis, size);
+        return;
+    }
+    if ((l->unread >> INDICES & 1) != 0 && sorts_all(size, desc->K) && size > SORT_ALL &&
+        !ir_is_float(opjit_ir_type_of(in->dtype)) && opjit_fe_ranking_has_network(&r, size)) {
+        lower_integers(&r, desc->Axis, size);
         return;
     }
     const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), size, desc->K);
