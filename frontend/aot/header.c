@@ -66,12 +66,14 @@ static const char *dim_name(const fe_shipped *k, uint32_t d)
 /* What forms have powers of: dimension d, or, behind these, a quotient of one. */
 static void put_size(const fe_shipped *k, uint32_t d, bool in_macro, rt_bytes *out)
 {
-    const opjit_kernel_meta *m = shipped_meta(k, 0);
-    const opjit_quotient *q = (const opjit_quotient *)(const void *)((const char *)m + m->quotients) + (d - m->dims);
+    const rt_space space = rt_meta_space(shipped_meta(k, 0));
 
-    if (d < m->dims)
+    if (d < space.dims) {
         opjit_rt_bytes_printf(out, in_macro ? "(int64_t)(%s)" : "%s", dim_name(k, d));
-    else if (q->plus == 0 && !in_macro)
+        return;
+    }
+    const opjit_quotient *const q = &space.quotients[d - space.dims];
+    if (q->plus == 0 && !in_macro)
         opjit_rt_bytes_printf(out, "(%s / %" PRId64 ")", dim_name(k, q->dim), q->by);
     else
         opjit_rt_bytes_printf(out, in_macro ? "(((int64_t)(%s) + INT64_C(%" PRId64 ")) / %" PRId64 ")"

@@ -62,8 +62,7 @@ static bool takes_node(const onnx_import *m, scan *s, uint32_t k)
 {
     const onnx_node *const n = &s->body->nodes[k];
     const onnx_row *const row = opjit_onnx_find_row(n);
-    if (row == NULL || n->output_count != 1 || n->input_count > READS_MOST ||
-        opjit_onnx_find(m->functions, n->op) != NULL)
+    if (row == NULL || n->input_count > READS_MOST || opjit_onnx_find(m->functions, n->op) != NULL)
         return false;
     if (row->make == opjit_onnx_constant)
         return has_elements(m, n);

@@ -143,6 +143,14 @@ static ir_ref network_def(const ranking *r, const network *n, ir_type type, ir_r
     return def;
 }
 
+/* Sets the element of a network's definition: a key, or, behind the keys, one that comes last. */
+static void set_padded(const ranking *r, ir_ref all, ir_ref own, uint64_t size, ir_type type, ir_ref key)
+{
+    ir_func *f = r->l->f;
+    const ir_ref is_key = ranking_op2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, (int64_t)size));
+    opjit_fe_set(r->l, all, ranking_choose(f, type, is_key, key, ranking_number(f, type, 0)));
+}
+
 /* Element j in the order that a network has made, for a statement with one element for each. */
 static ir_ref sorted_at(const ranking *r, ir_ref sorted, const network *n, ir_ref statement)
 {
@@ -193,10 +201,7 @@ static ir_ref sort_by(const ranking *r, ir_ref keys, uint64_t size, uint32_t shi
     ir_ref key = opjit_fe_ranking_at(r, keys, row, at);
     if (r->type == IR_U64)
         key = ir_expr1(f, IR_CAST, IR_U32, ranking_op2(f, IR_SHR, IR_U64, key, ranking_number(f, IR_U64, shift)));
-    key = opjit_fe_ranking_apart(f, key, own);
-    opjit_fe_set(r->l, all,
-                 ranking_choose(f, IR_U64, ranking_op2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, (int64_t)size)), key,
-                                ranking_number(f, IR_U64, 0)));
+    set_padded(r, all, own, size, IR_U64, opjit_fe_ranking_apart(f, key, own));
     const ir_ref sorted = sort_network(r, all, &n), places = opjit_fe_ranking_def(r, IR_U32, size);
     ir_ref place = sorted_at(r, sorted, &n, places);
     place = ir_expr1(f, IR_NOT, IR_U32, ir_expr1(f, IR_CAST, IR_U32, place));
@@ -211,10 +216,7 @@ ir_ref opjit_fe_ranking_sort_keys(const ranking *r, ir_ref keys, uint64_t size)
     const ir_ref all = network_def(r, &n, r->type, &row, &own);
     if (f->failed)
         return 0;
-    const ir_ref key = opjit_fe_ranking_at(r, keys, row, opjit_fe_inside(f, own, size));
-    opjit_fe_set(r->l, all,
-                 ranking_choose(f, r->type, ranking_op2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, (int64_t)size)), key,
-                                ranking_number(f, r->type, 0)));
+    set_padded(r, all, own, size, r->type, opjit_fe_ranking_at(r, keys, row, opjit_fe_inside(f, own, size)));
     const ir_ref sorted = sort_network(r, all, &n), order = opjit_fe_ranking_def(r, r->type, size);
     opjit_fe_set(r->l, order, sorted_at(r, sorted, &n, order));
     return order;

@@ -296,6 +296,13 @@ static ir_ref number_of(const ranking *r, ir_ref bits)
     return key_of(r->l->f, r->type, element_of(r, bits), !is_greatest(r->l->op));
 }
 
+/* Indices that nobody reads. */
+static void leave_indices(op_lowering *l)
+{
+    const ir_ref indices = opjit_fe_output(l, INDICES);
+    opjit_fe_set(l, indices, l->f->failed ? 0 : opjit_ir_const(l->f, opjit_fe_output_type(l, INDICES), 0));
+}
+
 /* The first K of all elements in order, whose places nobody reads: their bits are moved, not their places. */
 static void lower_values(const ranking *r, uint32_t axis, uint64_t size)
 {
@@ -319,28 +326,23 @@ static void lower_values(const ranking *r, uint32_t axis, uint64_t size)
     const ir_ref place[] = { row_of(l, values, axis),
                              moves_add(f, opjit_ir_coordinate(f, values, axis), (int64_t)from) };
     opjit_fe_set(l, values, element_of(r, opjit_ir_load(f, ir_at(f, sorted)->ref, place)));
-    const ir_ref indices = opjit_fe_output(l, INDICES); /* which is left out */
-    opjit_fe_set(l, indices, f->failed ? 0 : opjit_ir_const(f, opjit_fe_output_type(l, INDICES), 0));
+    leave_indices(l);
 }
 
 /* The same of integers in a network: equal ones are the same, so that their keys alone are moved. */
 static void lower_integers(const ranking *r, uint32_t axis, uint64_t size)
 {
     op_lowering *l = r->l;
-    ir_func *f = l->f;
-    const ir_type type = opjit_ir_type_of(l->op->inputs[0].dtype), raw = raw_of(type);
-    const ranking own = { l, r->rows, raw, r->bits };
+    const ranking own = { l, r->rows, raw_of(opjit_ir_type_of(l->op->inputs[0].dtype)), r->bits };
     const bool greatest = is_greatest(l->op);
     const ir_ref sorted = opjit_fe_ranking_sort_keys(&own, lower_keys(&own, axis, greatest), size),
-                 values = opjit_fe_output(l, VALUES);
-    ir_ref bits = place_of(&own, sorted, values, axis);
+                 values = opjit_fe_output(l, VALUES), key = place_of(&own, sorted, values, axis);
 
-    if (f->failed)
+    if (l->f->failed)
         return;
-    bits = key_of(f, raw, type == raw ? bits : ir_expr1(f, IR_BITS, type, bits), greatest); /* which is its inverse */
-    opjit_fe_set(l, values, type == raw ? bits : ir_expr1(f, IR_BITS, type, bits));
-    const ir_ref indices = opjit_fe_output(l, INDICES); /* which is left out */
-    opjit_fe_set(l, indices, f->failed ? 0 : opjit_ir_const(f, opjit_fe_output_type(l, INDICES), 0));
+    const ir_ref bits = key_of(l->f, own.type, element_of(&own, key), greatest); /* a key's key is the element */
+    opjit_fe_set(l, values, element_of(&own, bits));
+    leave_indices(l);
 }
 
 static void lower(op_lowering *l)

@@ -36,7 +36,8 @@ static const row rows[] = {
       4 * 13, 4 * 13, 0, false },
     { "two rests", /* the same again after six */
       "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"
-      "for %3 in 0..10 {\n for %4 in 0..iadd(imod(%3, 2), imod(%3, 3)) {\n store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
+      "for %3 in 0..10 {\n for %4 in 0..iadd(imod(%3, 2), imod(%3, 3)) {\n "
+      "store %1[%2,%4], load %0[%2,%4]\n }\n }\n }\n }",
       4 * 14, 4 * 14, 0, false },
     { "a rest in a loop that is empty at first",
       "kernel @k after cleanup { in %0: f32[4,10]\n out %1: f32[4,10]\n stage @0 for %2 in 0..4 grain 1 {\n"

@@ -334,7 +334,8 @@ START_TEST(particular_cases)
     const ir_ref matrix = ir_expr2(&f, IR_IQUOT, IR_INDEX, ir_at(&f, rows)->ref, n);
     ck_assert_int_eq(opjit_ir_interval(&f, matrix).hi, 3);
     ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IDIV, IR_INDEX, matrix, opjit_ir_index(&f, 2))).hi, 1);
-    ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IQUOT, IR_INDEX, matrix, n)).hi, 3); /* no product of n * n */
+    /* no product of n * n */
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IQUOT, IR_INDEX, matrix, n)).hi, 3);
     /* 40 levels of x + x are 2^40 operands as a tree */
     ir_ref sum = j;
     for (int i = 0; i < 40; i++)

@@ -6,7 +6,6 @@
 
 #include <check.h>
 
-#include "runtime/image/image_layout.h"
 #include "tests/unit/runtime/rt_sample.h"
 
 static const opjit_param_info two_dims[] = { { DML_TENSOR_DATA_TYPE_INT64, 0, 1, 8 },
@@ -155,17 +154,6 @@ static inline void expect_run(void)
     ck_assert(hook.params[0] == 5 && hook.params[1] == dims[0] && hook.params[2] == dims[1]);
     ck_assert_uint_eq(hook.ends[0], count);
     ck_assert_uint_eq(hook.ends[1], dims[0]);
-}
-
-static inline opjit_status check(opjit_error *e)
-{
-    const rt_hash hash = opjit_rt_hash(image.data + HASHED_FROM, image.size - HASHED_FROM);
-    const opjit_kernel_meta *meta;
-    const uint8_t *placed;
-    size_t size;
-    memcpy(image.data + offsetof(image_header, hash_lo), &hash.lo, 8);
-    memcpy(image.data + offsetof(image_header, hash_hi), &hash.hi, 8);
-    return opjit_rt_image_check(image.data, image.size, &meta, &placed, &size, e);
 }
 
 #endif

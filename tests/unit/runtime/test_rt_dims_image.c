@@ -6,6 +6,7 @@
 
 #include "tests/support/require.h"
 #include "tests/unit/runtime/dims_kernel.h"
+#include "tests/unit/runtime/rt_damage.h"
 
 /* --- damage ------------------------------------------------------------------------------------------------------- */
 
@@ -52,11 +53,11 @@ START_TEST(damage_row)
     const size_t at[] = { 0, meta->param_info + damages[_i].index * sizeof(opjit_param_info),
                           meta->forms + damages[_i].index * sizeof(opjit_size_form),
                           meta->step_info + damages[_i].index * sizeof(opjit_step_info) };
-    ck_assert_int_eq(check(&error), OPJIT_OK);
+    ck_assert_int_eq(sample_check(&image, &error), OPJIT_OK);
     ck_assert(meta->forms != 0 && meta->forms < 1024);
     memcpy(bytes + at[damages[_i].where] + damages[_i].offset, &damages[_i].value,
            damages[_i].size); /* little endian */
-    ck_assert_msg(check(&error) == OPJIT_CORRUPT, "%s", damages[_i].name);
+    ck_assert_msg(sample_check(&image, &error) == OPJIT_CORRUPT, "%s", damages[_i].name);
     ck_assert_str_eq(error.op, "image");
     ck_assert_msg(strcmp(error.field, damages[_i].field) == 0, "%s: %s", damages[_i].name, error.message);
     ck_assert(damages[_i].where != FORM || error.index == (int32_t)damages[_i].index);
@@ -126,12 +127,12 @@ START_TEST(wrong_range)
 {
     describe_ranges();
     ck_assert_int_eq(build(&image, &context->core->allocator), OPJIT_OK);
-    ck_assert_int_eq(check(&error), OPJIT_OK);
+    ck_assert_int_eq(sample_check(&image, &error), OPJIT_OK);
     opjit_kernel_meta *meta = (opjit_kernel_meta *)(void *)(image.data + sizeof(image_header));
     opjit_range_info *r = (opjit_range_info *)(void *)((uint8_t *)meta + meta->ranges) + wrong_ranges[_i].entry;
     r->lo[wrong_ranges[_i].dim] = wrong_ranges[_i].lo;
     r->hi[wrong_ranges[_i].dim] = wrong_ranges[_i].hi;
-    ck_assert_msg(check(&error) == OPJIT_CORRUPT, "%s", wrong_ranges[_i].name);
+    ck_assert_msg(sample_check(&image, &error) == OPJIT_CORRUPT, "%s", wrong_ranges[_i].name);
     ck_assert_msg(strncmp(error.field, "ranges[", 7) == 0, "%s: %s", wrong_ranges[_i].name, error.message);
     test_require_place(&error);
 }
@@ -147,7 +148,7 @@ START_TEST(ranges_elsewhere)
     opjit_kernel_meta *meta = (opjit_kernel_meta *)(void *)(image.data + sizeof(image_header));
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         meta->ranges = places[i];
-        ck_assert_msg(check(&error) == OPJIT_CORRUPT, "at %u", places[i]);
+        ck_assert_msg(sample_check(&image, &error) == OPJIT_CORRUPT, "at %u", places[i]);
         ck_assert_msg(strstr(error.field, "ranges") != NULL, "at %u: %s", places[i], error.message);
     }
 }

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "runtime/image/image_layout.h"
 #include "tests/support/require.h"
+#include "tests/unit/runtime/rt_damage.h"
 #include "tests/unit/runtime/rt_sample.h"
 
 /* In: n bytes, n from 1 to 9.  Out: every other one, (n + 1) / 2 of them.  One step, as often. */
@@ -127,7 +127,7 @@ static const struct {
     size_t offset, size;
     uint64_t value;
 } damages[] = {
-    { "more than sizes that forms can have", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, 8 },
+    { "more than sizes forms can have", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, 8 },
     { "very many", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, UINT32_MAX },
     { "fewer than forms have powers of", "forms", META, offsetof(opjit_kernel_meta, quotient_count), 4, 1 },
     { "none", "forms", META, offsetof(opjit_kernel_meta, quotient_count), 4, 0 },
@@ -144,26 +144,15 @@ static const struct {
     { "another one than the sizes say", "forms", QUOTIENT, offsetof(opjit_quotient, by), 8, 4 },
 };
 
-static opjit_status check(void)
-{
-    const rt_hash hash = opjit_rt_hash(image.data + HASHED_FROM, image.size - HASHED_FROM);
-    const opjit_kernel_meta *meta;
-    const uint8_t *placed;
-    size_t size;
-    memcpy(image.data + offsetof(image_header, hash_lo), &hash.lo, 8);
-    memcpy(image.data + offsetof(image_header, hash_hi), &hash.hi, 8);
-    return opjit_rt_image_check(image.data, image.size, &meta, &placed, &size, &error);
-}
-
 START_TEST(damage_row)
 {
     ck_assert_msg(build() == OPJIT_OK, "%s", error.message);
-    ck_assert_int_eq(check(), OPJIT_OK);
+    ck_assert_int_eq(sample_check(&image, &error), OPJIT_OK);
     uint8_t *const bytes = image.data + sizeof(image_header);
     const opjit_kernel_meta *const meta = (const opjit_kernel_meta *)(void *)bytes;
     const size_t at = damages[_i].where == META ? 0 : meta->quotients + sizeof(opjit_quotient);
     memcpy(bytes + at + damages[_i].offset, &damages[_i].value, damages[_i].size); /* little endian */
-    ck_assert_msg(check() == OPJIT_CORRUPT, "%s", damages[_i].name);
+    ck_assert_msg(sample_check(&image, &error) == OPJIT_CORRUPT, "%s", damages[_i].name);
     ck_assert_str_eq(error.op, "image");
     ck_assert_msg(strncmp(error.field, damages[_i].field, strlen(damages[_i].field)) == 0, "%s: %s", damages[_i].name,
                   error.message);
