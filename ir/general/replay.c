@@ -9,6 +9,7 @@
 #include "ir/general/count.h"
 #include "ir/general/witness.h"
 
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
 
@@ -147,6 +148,30 @@ static void spell_block(speller *s, ir_ref first)
         spell_one(s, r);
 }
 
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* How many statements the list runs at most, by what the bounds of its loops are at most. */
+static uint64_t most_work(const ir_func *f, ir_ref first)
+{
+    uint64_t sum = 0;
+
+    for (ir_ref r = first; r != 0; r = ir_at(f, r)->next) { /* as deep as loops nest: rule V16 */
+        uint64_t own = 1;
+        if (ir_at(f, r)->body != 0) {
+            const int64_t lo = opjit_ir_interval(f, ir_operand(f, r, 0)).lo;
+            const int64_t hi = opjit_ir_interval(f, ir_operand(f, r, 1)).hi;
+            const uint64_t inner = sum_of(most_work(f, ir_at(f, r)->body), 1),
+                           times = hi > lo ? (uint64_t)(hi - lo) : 0;
+            own = lo < 0 || times > UINT32_MAX || inner > UINT32_MAX ? UINT64_MAX : times * inner;
+        }
+        sum = sum_of(sum, own);
+    }
+    return sum;
+}
+
 /* Elements and terms. */
 static uint64_t work_of(const ir_func *f, const stage *s, const ir_counts *counts, uint32_t at)
 {
@@ -155,7 +180,7 @@ static uint64_t work_of(const ir_func *f, const stage *s, const ir_counts *count
     for (uint32_t i = 0; i < s->tensor_count; i++)
         if (f->tensors[s->tensors[i]].role == IR_SCRATCH && counts->stage_of[s->tensors[i]] == at)
             work += counts->stores[s->tensors[i]];
-    return counts->lost[at] ? UINT64_MAX : work;
+    return counts->lost[at] ? most_work(f, ir_at(f, s->node)->body) : work;
 }
 
 /* With lists of its own length: a function has many stages, and many tensors, but each stage few. */
@@ -385,11 +410,6 @@ static opjit_status run_both(side *a, side *b, bool *out, opjit_error *error)
     }
     *out = *out && same_results(a, b);
     return OPJIT_OK;
-}
-
-static uint64_t sum_of(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* Which tensors stages that are interpreted use, and how much work these are. */
