@@ -290,7 +290,7 @@ typedef struct fe_program {
     uint64_t kept_size, kept_layout;           /* opjit_kernel_meta's */
     opjit_size_form *forms;                    /* likewise, form_count of them; NULL: there are no dynamic dimensions */
     uint32_t form_count, quotient_count;
-    opjit_quotient quotients[OPJIT_MAX_DIMS]; /* opjit_kernel_meta's */
+    opjit_quotient quotients[OPJIT_MAX_POWERS]; /* opjit_kernel_meta's */
     double lower_ms, passes_ms;
 } fe_program;
 

@@ -180,7 +180,7 @@ typedef struct ir_section {
     ir_ref stage, first, end;
 } ir_section;
 /* What forms have powers of: dims dimensions, then count quotients of one each. */
-typedef struct ir_space { uint32_t dims, count; opjit_quotient quotients[OPJIT_MAX_DIMS]; } ir_space;
+typedef struct ir_space { uint32_t dims, count; opjit_quotient quotients[OPJIT_MAX_POWERS]; } ir_space;
 typedef struct ir_func {
     const opjit_allocator *allocator;
     rt_arena arena;         /* owns everything below */

@@ -56,14 +56,14 @@ static LLVMValueRef form_value(const packed *p, const opjit_size_form *form)
     LLVMValueRef sum = opjit_cg_number(f, 64, 1, (uint64_t)form->constant);
     for (uint32_t i = 0; i < 2; i++) {
         LLVMValueRef term = opjit_cg_number(f, 64, 1, (uint64_t)form->factors[i]);
-        for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[i] != 0; d++)
+        for (uint32_t d = 0; d < OPJIT_MAX_POWERS && form->factors[i] != 0; d++)
             for (uint32_t k = 0; k < form->powers[i][d]; k++)
                 term = LLVMBuildMul(f->b, term, size_at(p, d), "");
         sum = LLVMBuildAdd(f->b, sum, term, "");
     }
     sum = LLVMBuildUDiv(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->divisor), "");
     sum = LLVMBuildMul(f->b, sum, opjit_cg_number(f, 64, 1, (uint64_t)form->times), "");
-    for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[1] == 0; d++)
+    for (uint32_t d = 0; d < OPJIT_MAX_POWERS && form->factors[1] == 0; d++)
         for (uint32_t k = 0; k < form->powers[1][d]; k++)
             sum = LLVMBuildMul(f->b, sum, size_at(p, d), "");
     return sum;

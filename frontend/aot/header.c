@@ -84,7 +84,7 @@ static void put_size(const fe_shipped *k, uint32_t d, bool in_macro, rt_bytes *o
 /* The form as an expression, for people or for a macro of C. */
 static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_macro, rt_bytes *out)
 {
-    static const uint8_t none[OPJIT_MAX_DIMS];
+    static const uint8_t none[OPJIT_MAX_POWERS];
     const bool scales = form->factors[1] == 0 && memcmp(form->powers[1], none, sizeof none) != 0;
     const bool divides = form->divisor != 1 || form->times != 1 || scales;
     const char *between = "";
@@ -97,7 +97,7 @@ static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_m
         if (form->factors[i] != 1 || in_macro)
             opjit_rt_bytes_printf(out, in_macro ? "INT64_C(%" PRId64 ") * " : "%" PRId64 " * ", form->factors[i]);
         between = "";
-        for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++)
+        for (uint32_t d = 0; d < OPJIT_MAX_POWERS; d++)
             for (uint32_t p = 0; p < form->powers[i][d]; p++, between = " * ") {
                 opjit_rt_bytes_printf(out, "%s", between);
                 put_size(k, d, in_macro, out);
@@ -108,7 +108,7 @@ static void put_form(const fe_shipped *k, const opjit_size_form *form, bool in_m
         opjit_rt_bytes_printf(out, in_macro ? "%sINT64_C(%" PRId64 ")" : "%s%" PRId64, between, form->constant);
     if (divides)
         opjit_rt_bytes_printf(out, ") / %" PRId64 " * %" PRId64, form->divisor, form->times);
-    for (uint32_t d = 0; d < OPJIT_MAX_DIMS && form->factors[1] == 0; d++)
+    for (uint32_t d = 0; d < OPJIT_MAX_POWERS && form->factors[1] == 0; d++)
         for (uint32_t p = 0; p < form->powers[1][d]; p++) {
             opjit_rt_bytes_printf(out, " * ");
             put_size(k, d, in_macro, out);

@@ -52,7 +52,7 @@ bool opjit_fe_form_is_bounded(const fe_dynamic *dynamic, const ir_space *space, 
                               const opjit_size_form *form)
 {
     const rt_space own = { space->dims, space->count, space->quotients };
-    opjit_param_info dims[OPJIT_MAX_DIMS] = { 0 };
+    opjit_param_info dims[OPJIT_MAX_POWERS] = { 0 };
     uint64_t most;
 
     for (uint32_t d = 0; d < dynamic->dim_count; d++) {

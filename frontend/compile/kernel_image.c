@@ -150,7 +150,7 @@ static void limit_extents(const fe_unit *unit, const opjit_range_info *range, ui
                           const rt_meta_source *source, tables *out)
 {
     const opjit_size_form *const forms = source->forms + (source->inputs + source->outputs) * OPJIT_BUFFER_FORMS;
-    opjit_param_info dims[OPJIT_MAX_DIMS] = { 0 };
+    opjit_param_info dims[OPJIT_MAX_POWERS] = { 0 };
     for (uint32_t d = 0; d < unit->dim_count; d++) {
         dims[d] = unit->dims[d];
         dims[d].lo = range != NULL ? range->lo[d] : dims[d].lo;
@@ -281,7 +281,7 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
     if (unit->dim_count != 0) { /* the program goes before the image is written */
         out->forms = opjit_rt_arena_copy(arena, unit->program.forms, unit->program.form_count, sizeof *out->forms);
         out->quotient_count = unit->program.quotient_count;
-        out->quotients = opjit_rt_arena_copy(arena, unit->program.quotients, OPJIT_MAX_DIMS, sizeof *out->quotients);
+        out->quotients = opjit_rt_arena_copy(arena, unit->program.quotients, OPJIT_MAX_POWERS, sizeof *out->quotients);
         if (out->forms == NULL || out->quotients == NULL)
             return opjit_rt_no_memory(error);
         out->ranges = unit->program.count < 2 ? NULL

@@ -15,10 +15,11 @@
 extern "C" {
 #endif
 
-#define OPJIT_KERNEL_ABI 1u  /* stage signature and metadata layout */
+#define OPJIT_KERNEL_ABI 2u  /* stage signature and metadata layout */
 #define OPJIT_NUMERICS 1u    /* builds with the same number give the same bits for the same graph */
 #define OPJIT_MAX_RANK 8u
 #define OPJIT_MAX_DIMS 8u /* dynamic dimensions of a kernel */
+#define OPJIT_MAX_POWERS 16u /* dimensions and quotients of them that its forms have powers of */
 /* What every buffer of a call on a GPU is aligned to, whatever its element's size. */
 #define OPJIT_GPU_ALIGNMENT 16u
 #define OPJIT_WORKSPACE_ALIGNMENT 64u
@@ -78,7 +79,7 @@ typedef struct opjit_param_info {
 typedef struct opjit_size_form {
     int64_t constant;          /* what no size has a part in */
     int64_t factors[2];        /* of the terms */
-    uint8_t powers[2][OPJIT_MAX_DIMS]; /* at most 4 each */
+    uint8_t powers[2][OPJIT_MAX_POWERS]; /* at most 4 each */
     int64_t divisor, times;    /* at least 1 each */
 } opjit_size_form;
 /* What follows the dimensions in the powers of forms: floor((the size of a dimension + plus) / by), which is 0 or more.
@@ -86,7 +87,7 @@ typedef struct opjit_size_form {
 typedef struct opjit_quotient {
     uint32_t dim;              /* the dimension */
     uint32_t reserved;         /* 0 */
-    int64_t plus, by;          /* by: at least 2 */
+    int64_t plus, by;          /* by: at least 1 */
 } opjit_quotient;
 /* Forms of an input or output: bytes, then sizes[0] to sizes[7] of its opjit_buffer_info. */
 #define OPJIT_BUFFER_FORMS (1u + OPJIT_MAX_RANK)

@@ -336,7 +336,7 @@ bool opjit_ir_within(const ir_func *f, ir_ref index_expr, uint64_t size)
 /* The least that it may be.  Of one that follows from dimensions `sizes` is a sample's, which may be more. */
 static uint64_t least_size(const ir_tensor *t, uint32_t d)
 {
-    static const uint8_t none[OPJIT_MAX_DIMS];
+    static const uint8_t none[OPJIT_MAX_POWERS];
     const ir_size_form *own = t->size_forms == NULL ? NULL : &t->size_forms[d];
     const bool is_fixed = own == NULL || (own->form.factors[0] == 0 && own->form.factors[1] == 0 && own->rest == 0 &&
                                           memcmp(own->form.powers[1], none, sizeof none) == 0);

@@ -20,7 +20,7 @@ static ir_ref size_at(ir_func *f, uint32_t d)
 static ir_ref product_of(ir_func *f, const uint8_t *powers)
 {
     ir_ref product = 0;
-    for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++)
+    for (uint32_t d = 0; d < OPJIT_MAX_POWERS; d++)
         for (uint32_t k = 0; k < powers[d]; k++)
             product = times(f, product, size_at(f, d));
     return product;

@@ -11,7 +11,7 @@ enum { DEEPEST = 32, MOST_VISITS = 1024, MOST_POWER = 4 };
 
 static bool has_powers(const uint8_t *powers)
 {
-    static const uint8_t none[OPJIT_MAX_DIMS];
+    static const uint8_t none[OPJIT_MAX_POWERS];
     return memcmp(powers, none, sizeof none) != 0;
 }
 
@@ -29,7 +29,7 @@ static bool is_sum(const opjit_size_form *x)
 /* Powers of a product of both.  false: too high. */
 static bool raise(uint8_t *powers, const uint8_t *by)
 {
-    for (uint32_t d = 0; d < OPJIT_MAX_DIMS; d++) {
+    for (uint32_t d = 0; d < OPJIT_MAX_POWERS; d++) {
         powers[d] = (uint8_t)(powers[d] + by[d]);
         if (powers[d] > MOST_POWER)
             return false;
@@ -40,9 +40,9 @@ static bool raise(uint8_t *powers, const uint8_t *by)
 static bool add_term(opjit_size_form *x, int64_t factor, const uint8_t *powers)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        if (x->factors[i] != 0 && memcmp(x->powers[i], powers, OPJIT_MAX_DIMS) != 0)
+        if (x->factors[i] != 0 && memcmp(x->powers[i], powers, OPJIT_MAX_POWERS) != 0)
             continue;
-        memcpy(x->powers[i], powers, OPJIT_MAX_DIMS);
+        memcpy(x->powers[i], powers, OPJIT_MAX_POWERS);
         return !__builtin_add_overflow(x->factors[i], factor, &x->factors[i]) && x->factors[i] != 0;
     }
     return false;
@@ -82,7 +82,7 @@ static bool find_quotient(const ir_space *space, const opjit_size_form *a, int64
 {
     for (uint32_t k = 0; k < space->count; k++) {
         const opjit_quotient *const q = &space->quotients[k];
-        uint8_t powers[OPJIT_MAX_DIMS] = { 0 };
+        uint8_t powers[OPJIT_MAX_POWERS] = { 0 };
         powers[q->dim] = 1;
         if (q->by != by || !is_sum(a) || a->factors[0] != 1 || a->factors[1] != 0 ||
             memcmp(a->powers[0], powers, sizeof powers) != 0 || (a->constant - q->plus) % by != 0)

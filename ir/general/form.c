@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-enum { MONOMIALS = 164 }; /* of eight dimensions and quotients */
+enum { MONOMIALS = 320 }; /* of two images that are halved six times each, and a batch; all of eight dimensions */
 
 __extension__ typedef __int128 wide;
 
 /* --- products of dimensions ------------------------------------------------------------------------------------- */
 
 typedef struct monomial {
-    uint8_t powers[OPJIT_MAX_DIMS];
+    uint8_t powers[OPJIT_MAX_POWERS];
     int64_t values[IR_SAMPLES]; /* by sample */
 } monomial;
 
@@ -36,22 +36,38 @@ static bool product_of(const uint8_t *powers, const ir_space *space, const int64
     return true;
 }
 
+static uint32_t dimension_of(const ir_space *space, uint32_t k)
+{
+    return k < space->dims ? k : space->quotients[k - space->dims].dim;
+}
+
+/* Whether a product has both.  Of many the products are those of sizes that tensors have together: of each dimension
+ * itself or one of its quotients. */
+static bool go_together(const ir_space *space, uint32_t a, uint32_t b)
+{
+    return a == b || space->dims + space->count <= OPJIT_MAX_DIMS || dimension_of(space, a) != dimension_of(space, b);
+}
+
 static void add_monomial(const ir_samples *s, monomial *list, uint32_t *count, const uint32_t *dims, uint32_t degree)
 {
     monomial *m = &list[*count];
 
     if (*count == MONOMIALS)
         return;
-    memset(m->powers, 0, OPJIT_MAX_DIMS);
-    for (uint32_t i = 0; i < degree; i++)
+    memset(m->powers, 0, OPJIT_MAX_POWERS);
+    for (uint32_t i = 0; i < degree; i++) {
+        for (uint32_t k = 0; k < i; k++)
+            if (!go_together(&s->space, dims[k], dims[i]))
+                return;
         m->powers[dims[i]]++;
+    }
     for (uint32_t i = 0; i < s->count; i++)
         if (!product_of(m->powers, &s->space, s->values[i], &m->values[i]))
             return;
     ++*count;
 }
 
-bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
+bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJIT_MAX_POWERS],
                          int64_t values[IR_SAMPLES])
 {
     const uint32_t dims = s->space.dims + s->space.count;
@@ -61,7 +77,7 @@ bool opjit_ir_form_scale(const ir_samples *s, uint32_t which, uint8_t powers[OPJ
         for (uint32_t b = a; b <= dims; b++) { /* a product, or a dimension alone */
             if (count++ != which)
                 continue;
-            memset(powers, 0, OPJIT_MAX_DIMS);
+            memset(powers, 0, OPJIT_MAX_POWERS);
             powers[a]++;
             if (b < dims)
                 powers[b]++;
@@ -127,7 +143,7 @@ static bool fit_one(const ir_samples *s, const int64_t *series, const monomial *
     if (by == 0 || rise % by != 0 || !narrow(rise / by, &out->factors[0]) ||
         !narrow(series[0] - rise / by * m->values[0], &out->constant))
         return false;
-    memcpy(out->powers[0], m->powers, OPJIT_MAX_DIMS);
+    memcpy(out->powers[0], m->powers, OPJIT_MAX_POWERS);
     return agrees(s, series, out);
 }
 
@@ -149,8 +165,8 @@ static bool fit_two_by(const ir_samples *s, const int64_t *series, const monomia
     if (x == 0 || y == 0 || !narrow(x, &out->factors[0]) || !narrow(y, &out->factors[1]) ||
         !narrow(series[0] - x * a->values[0] - y * b->values[0], &out->constant))
         return false;
-    memcpy(out->powers[0], a->powers, OPJIT_MAX_DIMS);
-    memcpy(out->powers[1], b->powers, OPJIT_MAX_DIMS);
+    memcpy(out->powers[0], a->powers, OPJIT_MAX_POWERS);
+    memcpy(out->powers[1], b->powers, OPJIT_MAX_POWERS);
     return agrees(s, series, out);
 }
 

@@ -54,7 +54,7 @@ bool opjit_ir_form_derive(const ir_func *f, ir_ref r, opjit_size_form *out);
 
 /* Product `which`, counted from 0, of one or two dimensions, and what it is in samples; 0: too much.  false: there are
  * no more. */
-bool opjit_ir_form_scale(const ir_samples *samples, uint32_t which, uint8_t powers[OPJIT_MAX_DIMS],
+bool opjit_ir_form_scale(const ir_samples *samples, uint32_t which, uint8_t powers[OPJIT_MAX_POWERS],
                          int64_t values[IR_SAMPLES]);
 
 enum { BINDING_UNIT = 4 }; /* a binding has a multiple of so many bytes */

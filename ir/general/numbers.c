@@ -179,7 +179,7 @@ static bool is_sum(const number *n)
 /* series = a product of dimensions, times a quotient of a base of one term. */
 static bool fit_scaled(const generalizer *g, number *n)
 {
-    uint8_t powers[OPJIT_MAX_DIMS];
+    uint8_t powers[OPJIT_MAX_POWERS];
     int64_t scale[IR_SAMPLES];
 
     for (uint32_t which = 0; opjit_ir_form_scale(g->s, which, powers, scale); which++) {

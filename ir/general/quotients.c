@@ -114,21 +114,56 @@ static answer quotient_of(const search *s, size_t k, opjit_quotient *out, int64_
     return found == 0 ? ANSWER_NONE : *out_value == 0 ? ANSWER_ONE : ANSWER_MANY;
 }
 
-/* Unless it is one that is known plus a constant. */
-static void add(ir_space *space, const search *s, const opjit_quotient *own)
+/* Unless it is known. */
+static void add(ir_space *space, const opjit_quotient *own)
 {
-    const ir_dim *const dim = &s->x->dims[s->dim];
-    bool known = dim->lo + own->plus < 0 || space->dims + space->count == OPJIT_MAX_DIMS;
+    bool known = space->dims + space->count == OPJIT_MAX_POWERS;
 
     for (uint32_t i = 0; i < space->count && !known; i++)
-        known = space->quotients[i].dim == own->dim && space->quotients[i].by == own->by &&
-                (space->quotients[i].plus - own->plus) % own->by == 0;
+        known = memcmp(&space->quotients[i], own, sizeof *own) == 0;
     if (!known)
         space->quotients[space->count++] = *own;
 }
 
+/* To what is known, or, where it is something known plus a constant, to the shifted ones. */
+static void sort_in(const search *s, const opjit_quotient *own, ir_space *space, ir_space *shifted)
+{
+    bool known = own->by == 1;
+
+    if (s->x->dims[s->dim].lo + own->plus < 0)
+        return;
+    for (uint32_t i = 0; i < space->count && !known; i++)
+        known = space->quotients[i].dim == own->dim && space->quotients[i].by == own->by &&
+                (space->quotients[i].plus - own->plus) % own->by == 0;
+    add(known ? shifted : space, own);
+}
+
+/* Whether it is the dimension plus a constant. */
+static bool is_sum(const search *s, size_t k, opjit_quotient *out)
+{
+    const int64_t plus = size_in(s, 0, k) - s->list[0].value;
+    uint32_t i = 0;
+
+    while (i < s->count && size_in(s, i, k) - s->list[i].value == plus)
+        i++;
+    *out = (opjit_quotient){ .dim = s->dim, .plus = plus, .by = 1 };
+    return i == s->count && plus != 0;
+}
+
+/* A product of two sums has more terms than forms have: where sizes of two dimensions are sums, as lines and columns of
+ * images without their margins, each of these is a size of its own. */
+static void add_shifted(const ir_space *shifted, ir_space *space)
+{
+    bool several = false;
+
+    for (uint32_t i = 1; i < shifted->count; i++)
+        several = several || shifted->quotients[i].dim != shifted->quotients[0].dim;
+    for (uint32_t i = 0; i < shifted->count && several; i++)
+        add(space, &shifted->quotients[i]);
+}
+
 /* One size after the other; more readings tell more of those before, too, so these are asked again. */
-static opjit_status search_all(search *s, ir_space *space, opjit_error *error)
+static opjit_status search_all(search *s, ir_space *space, ir_space *shifted, opjit_error *error)
 {
     const size_t count = s->list[0].sizes.size / sizeof(uint64_t);
 
@@ -136,19 +171,21 @@ static opjit_status search_all(search *s, ir_space *space, opjit_error *error)
         opjit_quotient own;
         int64_t value;
         answer found = ANSWER_NONE;
-        bool made = is_bent(s, k);
-        for (size_t i = 0; i < k && made; i++)
-            made = !same_series(s, i, k);
+        bool made = is_bent(s, k), is_new = true;
+        for (size_t i = 0; i < k && is_new; i++)
+            is_new = !same_series(s, i, k);
+        made = made && is_new;
         while (made && (found = quotient_of(s, k, &own, &value)) == ANSWER_MANY && s->count < READINGS)
             TRY(read(s, value, &made, error));
-        if (found == ANSWER_ONE)
-            add(space, s, &own);
+        if (found == ANSWER_ONE || (is_new && is_sum(s, k, &own)))
+            sort_in(s, &own, space, shifted);
     }
     return OPJIT_OK;
 }
 
 opjit_status opjit_ir_quotients_find(const finder *x, ir_space *space, opjit_error *error)
 {
+    ir_space shifted = { .dims = x->dim_count };
     opjit_status status = OPJIT_OK;
 
     *space = (ir_space){ .dims = x->dim_count };
@@ -159,9 +196,10 @@ opjit_status opjit_ir_quotients_find(const finder *x, ir_space *space, opjit_err
         for (uint32_t i = 0; i < FIRST && made && status == OPJIT_OK; i++)
             status = read(&s, first[i], &made, error);
         if (status == OPJIT_OK && made)
-            status = search_all(&s, space, error);
+            status = search_all(&s, space, &shifted, error);
         while (s.count > 0)
             opjit_rt_bytes_free(&s.list[--s.count].sizes);
     }
+    add_shifted(&shifted, space);
     return status;
 }

@@ -51,14 +51,14 @@ static opjit_status check_dims(const opjit_kernel_meta *meta, opjit_error *error
 }
 
 /* Quotients of dimensions, whose intervals are put behind these. */
-static opjit_status check_quotients(const opjit_kernel_meta *meta, opjit_param_info dims[OPJIT_MAX_DIMS],
+static opjit_status check_quotients(const opjit_kernel_meta *meta, opjit_param_info dims[OPJIT_MAX_POWERS],
                                     opjit_error *error)
 {
     const rt_space space = rt_meta_space(meta);
 
     if (space.count == 0)
         return OPJIT_OK;
-    TRY(opjit_rt_check_range("quotient_count", space.count, 1, OPJIT_MAX_DIMS - space.dims, error));
+    TRY(opjit_rt_check_range("quotient_count", space.count, 1, OPJIT_MAX_POWERS - space.dims, error));
     if (!rt_array_inside(meta, meta->quotients, space.count, sizeof *space.quotients))
         return CORRUPT("{quotients}: {%u}, where not all entries lie in the metadata", meta->quotients);
     for (uint32_t k = 0; k < space.count; k++)
@@ -66,12 +66,12 @@ static opjit_status check_quotients(const opjit_kernel_meta *meta, opjit_param_i
             return CORRUPT("{quotients[%u].dim}: {%u}, must be below %u", k, space.quotients[k].dim, space.dims);
     return opjit_rt_quotient_ranges(&space, dims)
                ? OPJIT_OK
-               : CORRUPT("{quotients}: {by} is below 2, or one can be negative or overflows");
+               : CORRUPT("{quotients}: {by} is below 1, or one can be negative or overflows");
 }
 
 static bool is_constant(const opjit_size_form *form)
 {
-    static const uint8_t none[OPJIT_MAX_DIMS];
+    static const uint8_t none[OPJIT_MAX_POWERS];
     return form->factors[0] == 0 && form->factors[1] == 0 && memcmp(form->powers[1], none, sizeof none) == 0;
 }
 
@@ -93,7 +93,7 @@ static opjit_status check_ranges(const opjit_kernel_meta *meta, const opjit_para
 }
 
 /* The intervals of the dimensions and their quotients in the variant that has the step. */
-static void dims_of_step(const opjit_kernel_meta *meta, uint32_t step, opjit_param_info out[OPJIT_MAX_DIMS])
+static void dims_of_step(const opjit_kernel_meta *meta, uint32_t step, opjit_param_info out[OPJIT_MAX_POWERS])
 {
     const opjit_variant_info *variants = (const opjit_variant_info *)((const char *)meta + meta->variant_info);
     const opjit_range_info *ranges = rt_meta_ranges(meta);
@@ -113,7 +113,7 @@ static opjit_status check_step_forms(const opjit_kernel_meta *meta, const opjit_
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
 
     for (uint32_t i = 0; i < meta->steps; i++) {
-        opjit_param_info own[OPJIT_MAX_DIMS];
+        opjit_param_info own[OPJIT_MAX_POWERS];
         memcpy(own, dims, sizeof own);
         dims_of_step(meta, i, own);
         TRY(check_form(meta, first + i, own, steps[i].extent, error));
@@ -126,7 +126,7 @@ static opjit_status check_step_forms(const opjit_kernel_meta *meta, const opjit_
 opjit_status opjit_rt_check_forms(const opjit_kernel_meta *meta, opjit_error *error)
 {
     const opjit_buffer_info *buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
-    opjit_param_info dims[OPJIT_MAX_DIMS] = { { .dtype = 0 } };
+    opjit_param_info dims[OPJIT_MAX_POWERS] = { { .dtype = 0 } };
     const uint32_t bindings = meta->inputs + meta->outputs;
     uint64_t form = 0;
 

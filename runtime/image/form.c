@@ -31,12 +31,12 @@ uint64_t opjit_rt_form_value(const rt_space *space, const opjit_size_form *form,
     return (uint64_t)(form->factors[1] == 0 ? product(space, form->powers[1], dims, value) : value);
 }
 
-bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_DIMS])
+bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_POWERS])
 {
     for (uint32_t k = 0; k < space->count; k++) {
         const opjit_quotient *const q = &space->quotients[k];
         int64_t lo, hi;
-        if (q->by < 2 || __builtin_add_overflow(dims[q->dim].lo, q->plus, &lo) || lo < 0 ||
+        if (q->by < 1 || __builtin_add_overflow(dims[q->dim].lo, q->plus, &lo) || lo < 0 ||
             __builtin_add_overflow(dims[q->dim].hi, q->plus, &hi))
             return false;
         dims[space->dims + k] = (opjit_param_info){ .lo = lo / q->by, .hi = hi / q->by };
@@ -59,7 +59,7 @@ static bool term_at(const opjit_size_form *form, uint32_t i, const opjit_param_i
 
 static bool powers_sane(const opjit_size_form *form, uint32_t i, uint32_t count)
 {
-    for (uint32_t k = 0; k < OPJIT_MAX_DIMS; k++)
+    for (uint32_t k = 0; k < OPJIT_MAX_POWERS; k++)
         if (form->powers[i][k] > (k < count && (form->factors[i] != 0 || i == 1) ? MOST_POWER : 0))
             return false;
     return true;

@@ -109,7 +109,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
 /* The value of a checked form for sizes inside of the intervals that it was checked with. */
 uint64_t opjit_rt_form_value(const rt_space *space, const opjit_size_form *form, const uint64_t *dims);
 /* Appends the intervals of quotients to those of the dimensions; none of them is below 0. */
-bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_DIMS]);
+bool opjit_rt_quotient_ranges(const rt_space *space, opjit_param_info dims[OPJIT_MAX_POWERS]);
 /* Whether a form is good for all sizes of dimensions and quotients inside their intervals: nothing
  * in it overflows and no result is negative.  *most is then what no result is above: each term by itself at the end of
  * the intervals where it is largest. */

@@ -84,7 +84,7 @@ expect_status version 0
 has version 'opjit '
 has version 'LLVM '
 has version 'numerics 1'
-has version 'kernel ABI 1'
+has version 'kernel ABI 2'
 
 run explain "$tests/examples/models/band_inplace.json"
 expect_status explain 0
@@ -162,7 +162,7 @@ if command -v python3 >/dev/null 2>&1; then
     json 'ops --json of some' '2 <= len(it) and all("SOFTM" in o["name"] for o in it)' ops --json softm
     json 'targets --json' 'it["host"].startswith("cpu:") and any(t["name"] == "cpu:x86-64-v3" for t in it["targets"]) and it["devices"]' \
         targets --json
-    json 'version --json' 'it["numerics"] == 1 and it["kernel_abi"] == 1 and it["opjit"]' version --json
+    json 'version --json' 'it["numerics"] == 1 and it["kernel_abi"] == 2 and it["opjit"]' version --json
     run run "$tests/examples/models/eye.json" --cache-dir "$work/cache"
     json 'cache list --json' 'len(it["files"]) == it["kernels"] == 2 and it["files"][0]["name"]' cache list --json --cache-dir "$work/cache"
     run cache verify --json --cache-dir "$work/cache"

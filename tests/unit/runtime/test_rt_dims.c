@@ -89,7 +89,7 @@ START_TEST(difference_row)
 {
     const opjit_quotient third = { .dim = 0, .plus = 1, .by = 3 };
     const rt_space space = { 1, 1, &third };
-    opjit_param_info own[OPJIT_MAX_DIMS] = { { DML_TENSOR_DATA_TYPE_INT64, 0, 7, 20 } };
+    opjit_param_info own[OPJIT_MAX_POWERS] = { { DML_TENSOR_DATA_TYPE_INT64, 0, 7, 20 } };
     const opjit_size_form *form = &differences[_i].form;
     uint64_t most = 0;
 

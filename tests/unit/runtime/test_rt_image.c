@@ -258,7 +258,7 @@ static const struct {
     size_t offset, size;
     uint64_t value;
 } forgeries[] = {
-    { "abi", "abi", META, offsetof(opjit_kernel_meta, abi), 4, 2 },
+    { "abi", "abi", META, offsetof(opjit_kernel_meta, abi), 4, 3 },
     { "numerics", "numerics", META, offsetof(opjit_kernel_meta, numerics), 4, 9 },
     { "size", "size", META, offsetof(opjit_kernel_meta, size), 4, 8 },
     { "name offset", "name", META, offsetof(opjit_kernel_meta, name), 4, 0xfffffff0 },

@@ -20,7 +20,7 @@ static rt_bytes image;
 static opjit_param_info n_info;
 static const char *const n_name[] = { "n" };
 static opjit_size_form forms[FORMS];
-static opjit_quotient quotients[OPJIT_MAX_DIMS];
+static opjit_quotient quotients[OPJIT_MAX_POWERS];
 
 static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *values, void *shared,
                               void *scratch, uint64_t begin, uint64_t end, opjit_error *e)
@@ -127,7 +127,7 @@ static const struct {
     size_t offset, size;
     uint64_t value;
 } damages[] = {
-    { "more than sizes forms can have", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, 8 },
+    { "more than sizes forms can have", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, 16 },
     { "very many", "quotient_count", META, offsetof(opjit_kernel_meta, quotient_count), 4, UINT32_MAX },
     { "fewer than forms have powers of", "forms", META, offsetof(opjit_kernel_meta, quotient_count), 4, 1 },
     { "none", "forms", META, offsetof(opjit_kernel_meta, quotient_count), 4, 0 },
@@ -137,7 +137,7 @@ static const struct {
     { "of a quotient", "quotients", QUOTIENT, offsetof(opjit_quotient, dim), 4, 1 },
     { "of no dimension", "quotients", QUOTIENT, offsetof(opjit_quotient, dim), 4, UINT32_MAX },
     { "by 0", "quotients", QUOTIENT, offsetof(opjit_quotient, by), 8, 0 },
-    { "by 1", "quotients", QUOTIENT, offsetof(opjit_quotient, by), 8, 1 },
+    { "by 0", "quotients", QUOTIENT, offsetof(opjit_quotient, by), 8, 0 },
     { "by less than 0", "quotients", QUOTIENT, offsetof(opjit_quotient, by), 8, UINT64_MAX },
     { "below 0", "quotients", QUOTIENT, offsetof(opjit_quotient, plus), 8, (uint64_t)-2 },
     { "beyond 64 bits", "quotients", QUOTIENT, offsetof(opjit_quotient, plus), 8, INT64_MAX },
@@ -162,9 +162,9 @@ END_TEST
 
 START_TEST(too_many)
 {
-    s.source.quotient_count = OPJIT_MAX_DIMS + 1;
+    s.source.quotient_count = OPJIT_MAX_POWERS + 1;
     ck_assert_int_eq(build(), OPJIT_LIMIT);
-    ck_assert_str_eq(error.message, "kernel quotient_count: 9, must be at most 8");
+    ck_assert_str_eq(error.message, "kernel quotient_count: 17, must be at most 16");
 }
 END_TEST
 
