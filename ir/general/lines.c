@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    WINDOW = 24,     /* values that are looked at for a sample */
+    WINDOW = 24,      /* values that are looked at for a sample */
     MOST_FACTOR = 61, /* primes up to it are small */
+    BLOCK = 8,        /* of lines of images */
     MISSED = 4        /* as so many small factors counts a size that shall be even, and is not */
 };
 
@@ -197,7 +198,8 @@ static uint64_t score_with(const ir_lines *lines, uint32_t dims, const int64_t *
     for (uint32_t i = 0; i < lines->count; i++) {
         const int64_t size = opjit_ir_line_value(&lines->list[i], dims, values);
         const bool shall = (even >> i & 1) != 0;
-        sum += (uint64_t)lines->list[i].weight * (!shall          ? factors_of(size)
+        const bool is_whole = lines->list[i].by > 1 && size % BLOCK == 0; /* blocks of no other sample are */
+        sum += (uint64_t)lines->list[i].weight * (!shall          ? factors_of(size) + (is_whole ? MISSED : 0)
                                                   : size % 2 == 0 ? factors_of(size / 2)
                                                                   : MISSED);
     }

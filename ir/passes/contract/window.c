@@ -212,6 +212,24 @@ static void set_classes(window_axis *x)
     x->reach = (x->taps - 1) / x->period * x->step;
 }
 
+/* Whether what windows with a stride read along an axis is the same number of whole strides, and a rest that all sizes
+ * have: of lines whose number is odd for some sizes the last window reads padding for these alone. */
+static bool is_even(const window *w, const ir_reach *seen, const window_axis *x)
+{
+    const ir_func *f = w->c.f;
+    const ir_ref var = opjit_ir_coordinate(f, w->c.statement, (uint32_t)x->dimension);
+    bool even = seen->count != 0;
+    for (uint32_t i = 0; i < seen->count && even; i++) {
+        const ir_node *n = ir_at(f, seen->nodes[i]);
+        for (uint32_t o = 0; n->op == IR_LOAD && o < n->count && even; o++) {
+            const ir_varying *const read = place_varying(w->c.r->varying, &f->tensors[n->ref], o);
+            even = !opjit_ir_uses(f, ir_operand(f, seen->nodes[i], o), var) ||
+                   (read != NULL && (int64_t)read->unit % x->stride == 0);
+        }
+    }
+    return even;
+}
+
 /* Taps are read from memory one by one. */
 static void gather(window *w)
 {
@@ -248,6 +266,7 @@ static bool find_windows(window *w)
         x->stride = x->stride == 0 ? 1 : x->stride;
         set_classes(x);
         w->gathers = w->gathers || x->reach > INT32_MAX;
+        x->uneven = x->varies && x->stride > 1 && !is_even(w, &seen, x);
     }
     if (w->gathers)
         gather(w);

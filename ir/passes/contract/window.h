@@ -36,6 +36,7 @@ typedef struct window_axis {
     int64_t unit;    /* what its size, which varies, is a multiple of in all samples; 0: it does not vary */
     int64_t usual;   /* its size, for typical sizes if it varies */
     bool varies;     /* its size follows from a dynamic dimension, and no other size from it */
+    bool uneven;     /* likewise, and the last window may have other padding for other sizes */
     bool whole;      /* the copy has all that is read, in order, and positions are `stride` elements (lines) apart */
 } window_axis;
 
@@ -169,6 +170,24 @@ void opjit_ir_window_channels_copy(window *w, block *list, int64_t lanes);
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);
 void opjit_ir_window_weights(window *w, block *list);
+/* window_varying.c: whether the windows' factor is padding at this position (of a whole axis: place) for taps of this
+ * remainder, whatever the other coordinates are; the positions from the first to the last one where it is not, of which
+ * there may be none. */
+typedef struct window_span {
+    int64_t lo, hi;
+} window_span;
+bool opjit_ir_window_is_padding(window *w, uint32_t axis, int64_t class, int64_t position);
+window_span opjit_ir_window_inside_of(window *w, uint32_t axis, int64_t class);
+/* Where, of `count` lines from `first` on, those of the remainder that are no padding begin and end, in lets; both are
+ * counted from `from` on. */
+void opjit_ir_window_lines_inside(window *w, block *list, int64_t class, ir_ref first, int64_t count, int64_t from,
+                                  ir_ref *begin, ir_ref *end);
+/* What taps of these remainders read at such a line and place; digits: of what is no axis. */
+ir_ref opjit_ir_window_inside_value(window *w, block *list, const int64_t *class, const ir_ref *digits, ir_ref all_y,
+                                    ir_ref x);
+/* The copy where sizes vary, over padding, or with the padding around it if there is one remainder. */
+bool opjit_ir_window_fills_around(const window *w);
+void opjit_ir_window_copy_varying(window *w, block *list, const ir_ref *digits, ir_ref first, const ir_ref *row);
 /* What is in a factor, or a part of it, for these digits of k, with nothing shared. */
 ir_ref opjit_ir_window_made(window *w, ir_ref of, const ir_ref *digits, ir_ref row, ir_ref *at);
 /* A factor's value in row `row` of the group, for these digits of k; at: the other coordinates, some of which it

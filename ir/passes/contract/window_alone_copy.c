@@ -36,39 +36,6 @@ static ir_ref tap_value(window *w, block *list, ir_ref channel, const ir_ref *cl
     return opjit_ir_window_factor(w, list, w->factor, digits, row, at);
 }
 
-/* Whether it is padding wherever the other axis is. */
-static bool is_padding(window *w, uint32_t axis, ir_ref channel, const int64_t *class, int64_t position)
-{
-    ir_func *f = w->c.f;
-    block unused = { 0 };
-    const int64_t others = window_positions(&w->axis[1 - axis], class[1 - axis]);
-    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, others), 1);
-    const ir_ref at = opjit_ir_index(f, position), other = f->failed ? 0 : ir_at(f, loop)->ref;
-    const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, class[0]), opjit_ir_index(f, class[1]) };
-    const ir_ref value = tap_value(w, &unused, channel, of, axis == 0 ? at : other, axis == 0 ? other : at);
-    return !f->failed && ir_at(f, value)->op == IR_CONST && ir_at(f, value)->imm == opjit_ir_window_nothing(w);
-}
-
-/* Positions of an axis. */
-typedef struct span {
-    int64_t lo, hi;
-} span;
-
-/* Widens the span to the positions from the first to the last one where taps of the remainder are no padding. */
-static void add_inside(window *w, uint32_t axis, ir_ref channel, const int64_t *class, span *io)
-{
-    const window_axis *x = &w->axis[axis];
-    int64_t first = 0, end = window_positions(x, class[axis]);
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, first))
-        first++;
-    while (x->dimension >= 0 && first < end && is_padding(w, axis, channel, class, end - 1))
-        end--;
-    if (first == end)
-        return;
-    io->lo = io->lo == io->hi || first < io->lo ? first : io->lo;
-    io->hi = end > io->hi ? end : io->hi;
-}
-
 static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *out)
 {
     return contract_loop_from(&w->c, list, opjit_ir_index(w->c.f, lo), opjit_ir_index(w->c.f, hi), out);
@@ -77,7 +44,8 @@ static ir_ref loop_over(window *w, block *list, int64_t lo, int64_t hi, block *o
 /* Line y of remainders class[0] and, of the inner axis, class[1] to end - 1, at the positions x: a loop over many of
  * them is around one over positions, as what is transposed.  A single position has no loop, so that the one over lines
  * has vectors. */
-static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y, span x)
+static void copy_line(window *w, block *list, ir_ref channel, const int64_t *class, int64_t end, ir_ref y,
+                      window_span x)
 {
     contraction *c = &w->c;
     ir_func *f = c->f;
@@ -100,21 +68,16 @@ static void copy_lines(window *w, block *list, ir_ref channel, int64_t class_0)
 {
     const int64_t count = w->axis[1].classes;
     int64_t class[WINDOW_AXES] = { class_0, 0 }, end;
-    span y = { 0, 0 };
+    const window_span y = opjit_ir_window_inside_of(w, 0, class_0);
     block of_y;
-    for (; class[1] < count; class[1]++)
-        add_inside(w, 0, channel, class, &y);
     if (y.lo == y.hi)
         return;
     const ir_ref line = loop_over(w, list, y.lo, y.hi, &of_y);
-    span x = { 0, 0 };
-    class[1] = 0;
-    add_inside(w, 1, channel, class, &x);
+    window_span x = opjit_ir_window_inside_of(w, 1, 0);
     for (; class[1] < count; class[1] = end) {
-        span next = { 0, 0 };
+        window_span next = { 0, 0 };
         for (end = class[1] + 1; end < count; end++) {
-            next = (span){ 0, 0 };
-            add_inside(w, 1, channel, (int64_t[]){ class_0, end }, &next);
+            next = opjit_ir_window_inside_of(w, 1, end);
             if (count < WINDOW_MANY_CLASSES || next.lo != x.lo || next.hi != x.hi)
                 break;
         }
@@ -154,45 +117,31 @@ static int64_t block_lines(const window *w)
     return window_positions(&here, 0);
 }
 
-/* How many places of a line before the first one that any tap of the class reads are padding. */
-static int64_t padding_before(window *w, int64_t class)
-{
-    ir_func *f = w->c.f;
-    const window_axis *x = &w->axis[1];
-    int64_t count = 0;
-    bool is = true;
-    while (is && count < window_positions(x, class)) { /* padding may be longer than the window */
-        ir_map map = { 0 };
-        ir_map_set(f, &map, opjit_ir_coordinate(f, w->c.statement, (uint32_t)x->dimension), opjit_ir_index(f, count));
-        if (x->digit >= 0)
-            ir_map_set(f, &map, w->digits[x->digit].probe, opjit_ir_index(f, class));
-        const ir_node *n = ir_at(f, opjit_ir_remake(f, &map, w->probed));
-        is = !f->failed && n->op == IR_CONST && n->imm == opjit_ir_window_nothing(w);
-        count += is;
-    }
-    return count;
-}
-
 /* What is copied begins at a whole vector in each line. */
 void opjit_ir_window_align(window *w, int64_t lanes, int64_t least)
 {
-    const int64_t first = padding_before(w, 0), second = w->slots > 1 ? padding_before(w, 1) : first;
+    const int64_t first = opjit_ir_window_inside_of(w, 1, 0).lo,
+                  second = w->slots > 1 ? opjit_ir_window_inside_of(w, 1, 1).lo : first;
     const int64_t all = block_lines(w) * w->pitch + (first > second ? first : second);
     w->shift = w->joined ? 0 : (lanes - first % lanes) % lanes;
     const int64_t size = (least > all ? least : all) + w->shift;
     w->plane = (size / lanes + 2) * lanes + first - second;
 }
 
-/* So many elements of a slot from `first` on: padding. */
-static void fill(window *w, block *list, ir_ref channel, int64_t slot, ir_ref first, int64_t count)
+/* Elements of a slot from `first` to `end`, behind element `from`: padding. */
+static void fill(window *w, block *list, const ir_ref *slot, ir_ref from, ir_ref first, ir_ref end)
 {
     block of_e;
-    if (count <= 0)
-        return;
-    ir_func *f = w->c.f;
-    const ir_ref e = contract_loop(&w->c, list, opjit_ir_index(f, count), &of_e);
-    const ir_ref at[3] = { channel, opjit_ir_index(f, slot), contract_plus(&w->c, first, e) };
+    const ir_ref e = contract_loop_from(&w->c, list, first, end, &of_e);
+    const ir_ref at[3] = { slot[0], slot[1], contract_plus(&w->c, from, e) };
     opjit_ir_contract_store(&w->c, &of_e, w->copy, padding(w), at);
+}
+
+/* So many elements of a slot from `first` on. */
+static void fill_some(window *w, block *list, const ir_ref *slot, ir_ref first, int64_t count)
+{
+    if (count > 0)
+        fill(w, list, slot, first, opjit_ir_index(w->c.f, 0), opjit_ir_index(w->c.f, count));
 }
 
 /* A line of the copy: where it begins in each slot, and what it is a copy of. */
@@ -207,13 +156,46 @@ static void copy_place(window *w, block *list, const line_copy *l, int64_t k, ir
     ir_func *f = c->f;
     const window_axis *y = &w->axis[0];
     const ir_ref of[WINDOW_AXES] = { opjit_ir_index(f, 0), opjit_ir_index(f, k) };
-    ir_ref value = tap_value(w, list, l->channel, of, l->y, p);
-    if (y->varies || y->size % w->block != 0) {
-        const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, l->y, opjit_ir_index(f, window_positions(y, 0)));
-        value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
-    }
     const ir_ref at[3] = { l->channel, of[1], contract_plus(c, l->first, p) };
+    ir_ref value, digits[WINDOW_DIGITS];
+    if (y->varies) {
+        for (uint32_t d = 0; d < w->digit_count; d++)
+            digits[d] = d == 0 ? l->channel : opjit_ir_index(f, 0);
+        value = opjit_ir_window_inside_value(w, list, (int64_t[]){ 0, k }, digits, l->y, p);
+    } else {
+        value = tap_value(w, list, l->channel, of, l->y, p);
+        if (y->size % w->block != 0) {
+            const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, l->y, opjit_ir_index(f, window_positions(y, 0)));
+            value = ir_make3(f, IR_SELECT, IR_NONE, before, value, padding(w));
+        }
+    }
     opjit_ir_contract_store(c, list, w->copy, value, at);
+}
+
+/* What is no padding in a line: of all remainders together, then what is left of each. */
+static void copy_inside(window *w, block *list, const line_copy *line, const window_span *x)
+{
+    contraction *c = &w->c;
+    block of_x;
+    int64_t all = INT64_MAX;
+    for (int64_t k = 0; k < w->slots; k++)
+        all = x[k].hi - x[k].lo < all ? x[k].hi - x[k].lo : all;
+    if (w->axis[1].uneven) /* an odd line has one less of a remainder: both have a rest */
+        all -= 2;
+    if (all > 0) { /* what lies between the elements of one remainder is loaded with them */
+        const ir_ref p = loop_over(w, list, x[0].lo, x[0].lo + all, &of_x);
+        for (int64_t k = 0; k < w->slots; k++)
+            copy_place(w, &of_x, line, k, contract_plus(c, p, opjit_ir_index(c->f, x[k].lo - x[0].lo)));
+    }
+    for (int64_t k = 0; k < w->slots; k++)
+        if (x[k].lo + all < x[k].hi)
+            copy_place(w, &of_x, line, k, loop_over(w, list, x[k].lo + all, x[k].hi, &of_x));
+}
+
+/* The element `behind` of a line. */
+static ir_ref place_of(const window *w, ir_ref line, int64_t behind)
+{
+    return contract_plus(&w->c, contract_times(&w->c, line, w->pitch), opjit_ir_index(w->c.f, behind));
 }
 
 /* The copy of a block.  Conditions on lines, which become bounds of loops over them, are those of padding, and the end
@@ -223,47 +205,42 @@ static void copy_by_lines(window *w, block *list)
     contraction *c = &w->c;
     ir_func *f = c->f;
     const window_axis *y = &w->axis[0];
-    const int64_t lines = block_lines(w);
-    block of_c, of_y, of_x;
-    ir_ref channel = opjit_ir_index(f, 0);
-    span x[WINDOW_MANY_CLASSES];
+    block of_c, of_y;
+    const ir_ref zero = opjit_ir_index(f, 0);
+    ir_ref slot[2] = { zero }, begin, end;
+    window_span x[WINDOW_MANY_CLASSES];
     if (w->channels > 1) {
-        channel = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
+        slot[0] = contract_loop(c, list, opjit_ir_index(f, w->channels), &of_c);
         list = &of_c;
     }
-    span inside = { 0, lines };
-    if (w->blocks == 1 && !y->varies) { /* what the lines have is known: no conditions are left on them */
-        inside = (span){ 0, 0 };
-        for (int64_t k = 0; k < w->slots; k++)
-            add_inside(w, 0, channel, (int64_t[]){ 0, k }, &inside);
-    }
+    const ir_ref first_y = contract_times(c, w->first_position, window_step(y));
+    window_span inside = { 0, block_lines(w) };
+    if (w->blocks == 1 && !y->varies) /* what the lines have is known: no conditions are left on them */
+        inside = opjit_ir_window_inside_of(w, 0, 0);
+    begin = opjit_ir_index(f, inside.lo);
+    end = opjit_ir_index(f, inside.hi);
+    if (y->varies)
+        opjit_ir_window_lines_inside(w, list, 0, first_y, block_lines(w), 0, &begin, &end);
     for (int64_t k = 0; k < w->slots; k++) {
-        x[k] = (span){ 0, 0 };
-        add_inside(w, 1, channel, (int64_t[]){ 0, k }, &x[k]);
-        const int64_t end = w->shift + inside.hi * w->pitch + x[k].lo;
-        fill(w, list, channel, k, opjit_ir_index(f, 0), w->shift + inside.lo * w->pitch + x[k].lo);
-        fill(w, list, channel, k, opjit_ir_index(f, end), w->plane - end);
+        x[k] = opjit_ir_window_inside_of(w, 1, k);
+        const int64_t before = w->shift + x[k].lo, behind = before + inside.hi * w->pitch;
+        slot[1] = opjit_ir_index(f, k);
+        if (y->varies) {
+            fill(w, list, slot, zero, zero, place_of(w, begin, before));
+            fill(w, list, slot, zero, place_of(w, end, before), opjit_ir_index(f, w->plane));
+        } else {
+            fill_some(w, list, slot, zero, before + inside.lo * w->pitch);
+            fill_some(w, list, slot, opjit_ir_index(f, behind), w->plane - behind);
+        }
     }
-    if (inside.lo == inside.hi)
-        return;
-    const ir_ref line = loop_over(w, list, inside.lo, inside.hi, &of_y);
-    const ir_ref all_y = contract_plus(c, contract_times(c, w->first_position, window_step(y)), line);
-    const ir_ref first = contract_plus(c, contract_times(c, line, w->pitch), opjit_ir_index(f, w->shift));
-    int64_t all = x[0].hi - x[0].lo;
+    const ir_ref line = contract_loop_from(c, list, begin, end, &of_y);
+    const ir_ref first = place_of(w, line, w->shift);
     for (int64_t k = 0; k < w->slots; k++) {
-        const ir_ref end = contract_plus(c, first, opjit_ir_index(f, x[k].hi));
-        fill(w, &of_y, channel, k, end, w->pitch - x[k].hi + x[k].lo);
-        all = x[k].hi - x[k].lo < all ? x[k].hi - x[k].lo : all;
+        slot[1] = opjit_ir_index(f, k);
+        fill_some(w, &of_y, slot, contract_plus(c, first, opjit_ir_index(f, x[k].hi)), w->pitch - x[k].hi + x[k].lo);
     }
-    const line_copy line_of = { .y = all_y, .first = first, .channel = channel };
-    if (all > 0) { /* what lies between the elements of one remainder is loaded with them */
-        const ir_ref p = loop_over(w, &of_y, x[0].lo, x[0].lo + all, &of_x);
-        for (int64_t k = 0; k < w->slots; k++)
-            copy_place(w, &of_x, &line_of, k, contract_plus(c, p, opjit_ir_index(f, x[k].lo - x[0].lo)));
-    }
-    for (int64_t k = 0; k < w->slots; k++)
-        if (x[k].lo + all < x[k].hi)
-            copy_place(w, &of_x, &line_of, k, loop_over(w, &of_y, x[k].lo + all, x[k].hi, &of_x));
+    const line_copy line_of = { .y = contract_plus(c, first_y, line), .first = first, .channel = slot[0] };
+    copy_inside(w, &of_y, &line_of, x);
 }
 
 void opjit_ir_window_alone_copy(window *w, block *list)
@@ -279,7 +256,7 @@ void opjit_ir_window_alone_copy(window *w, block *list)
 /* --- rows side by side -------------------------------------------------------------------------------------------- */
 
 /* Padding in lines and places of the copy, for all rows. */
-static void fill_places(window *w, block *list, span y, span x, int64_t lanes)
+static void fill_places(window *w, block *list, window_span y, window_span x, int64_t lanes)
 {
     contraction *c = &w->c;
     block of_y, of_x, of_lane;
@@ -297,15 +274,13 @@ void opjit_ir_window_channels_copy(window *w, block *list, int64_t lanes)
     contraction *c = &w->c;
     ir_func *f = c->f;
     const ir_ref zero = opjit_ir_index(f, 0), class[WINDOW_AXES] = { zero, zero };
-    span y = { 0, 0 }, x = { 0, 0 };
+    const window_span y = opjit_ir_window_inside_of(w, 0, 0), x = opjit_ir_window_inside_of(w, 1, 0);
     block of_y, of_x, of_lane;
     ir_ref at[3];
-    add_inside(w, 0, zero, (int64_t[]){ 0, 0 }, &y);
-    add_inside(w, 1, zero, (int64_t[]){ 0, 0 }, &x);
-    fill_places(w, list, (span){ 0, y.lo }, (span){ 0, w->pitch }, lanes);
-    fill_places(w, list, (span){ y.hi, w->lines }, (span){ 0, w->pitch }, lanes);
-    fill_places(w, list, y, (span){ 0, x.lo }, lanes);
-    fill_places(w, list, y, (span){ x.hi, w->pitch }, lanes);
+    fill_places(w, list, (window_span){ 0, y.lo }, (window_span){ 0, w->pitch }, lanes);
+    fill_places(w, list, (window_span){ y.hi, w->lines }, (window_span){ 0, w->pitch }, lanes);
+    fill_places(w, list, y, (window_span){ 0, x.lo }, lanes);
+    fill_places(w, list, y, (window_span){ x.hi, w->pitch }, lanes);
     if (y.lo == y.hi || x.lo == x.hi)
         return;
     at[0] = loop_over(w, list, y.lo, y.hi, &of_y);

@@ -152,10 +152,11 @@ void opjit_ir_window_copy(window *w, block *list)
         return;
     row[0] = digits[0] = contract_loop(&w->c, list, w->here_channels, &of_c);
     list = &of_c;
-    if (window_varies(w)) {
+    const bool varying = window_varies(w) && w->bytes == 0;
+    if (window_varies(w) && !(varying && opjit_ir_window_fills_around(w))) {
         block of_s;
         const ir_ref s = contract_loop(&w->c, list, opjit_ir_index(f, w->slots), &of_s);
-        fill_rest(w, &of_s, (ir_ref[]){ row[0], s }, w->lines * (w->in_turn ? w->line : w->pitch));
+        fill_rest(w, &of_s, (ir_ref[]){ row[0], s }, varying ? 0 : w->lines * (w->in_turn ? w->line : w->pitch));
     }
     if (w->digits[0].axis < 0)
         digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
@@ -172,6 +173,10 @@ void opjit_ir_window_copy(window *w, block *list)
     }
     const ir_ref lines = opjit_ir_index(f, w->lines);
     const ir_ref first = contract_times(&w->c, w->first_position, window_step(&w->axis[0]));
+    if (varying) {
+        opjit_ir_window_copy_varying(w, list, digits, first, row);
+        return;
+    }
     const bool lone = w->axis[1].dimension < 0; /* lines are a vector's lanes: each store has a loop of its own */
     ir_ref y = lone ? 0 : contract_loop(&w->c, list, lines, &of_y), all_y = 0;
     if (!lone)

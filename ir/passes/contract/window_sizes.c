@@ -241,18 +241,6 @@ static void halve(window *w)
         *w = other;
 }
 
-/* Whether the windows' factor is padding at this place of a line of the copy, whatever the other coordinates are. */
-static bool is_padding_at(window *w, int64_t place)
-{
-    ir_func *f = w->c.f;
-    ir_map map = { 0 };
-    ir_map_set(f, &map, opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->axis[1].dimension),
-               opjit_ir_index(f, place));
-    ir_map_set(f, &map, w->digits[w->axis[1].digit].probe, opjit_ir_index(f, 0));
-    const ir_node *n = ir_at(f, opjit_ir_remake(f, &map, w->probed));
-    return n->op == IR_CONST && n->imm == opjit_ir_window_nothing(w);
-}
-
 int64_t opjit_ir_window_zeros_of_lines(window *w)
 {
     const window_axis *x = &w->axis[1];
@@ -260,8 +248,8 @@ int64_t opjit_ir_window_zeros_of_lines(window *w)
     if (w->gathers || w->single || w->bytes > 0 || w->values[WINDOW_CONDITION] != 0 || x->dimension < 0 ||
         x->digit < 0 || x->stride != 1 || x->apart || x->unit != 0)
         return 0;
-    while (count < x->reach && count < MOST_ZEROS && is_padding_at(w, count) &&
-           is_padding_at(w, x->size + x->reach - 1 - count))
+    while (count < x->reach && count < MOST_ZEROS && opjit_ir_window_is_padding(w, 1, 0, count) &&
+           opjit_ir_window_is_padding(w, 1, 0, x->size + x->reach - 1 - count))
         count++;
     return count;
 }
@@ -273,6 +261,7 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach - (w->alone ? 0 : opjit_ir_window_zeros_of_lines(w));
+    w->pitch += w->axis[1].uneven; /* lines of all sizes have padding behind them */
     if (given != NULL) {
         rows->tile = given->rows;
         columns->tile = given->columns;

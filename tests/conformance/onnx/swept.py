@@ -173,7 +173,11 @@ def images():
     one("Conv", image, w, pads=[1] * 4)
     one("Conv", image, {"w": floats(8, 4, 1, 1)}, name="Conv 1x1")
     one("Conv", image, w, pads=[1] * 4, strides=[2, 2], dims=even, name="Conv stride")
-    one("Conv", image, w, pads=[1] * 4, strides=[2, 2], name="Conv stride any", refused=ROUND)
+    one("Conv", image, w, pads=[1] * 4, strides=[2, 2], name="Conv stride any")
+    one("Conv", image, {"w": floats(8, 4, 7, 7)}, pads=[3] * 4, strides=[2, 2], name="Conv 7 stride any")
+    one("Conv", image, {"w": floats(8, 4, 3, 3)}, name="Conv without padding any")
+    one("Conv", image, {"w": floats(4, 1, 3, 3)}, pads=[1] * 4, strides=[2, 2], group=4,
+        name="Conv depthwise stride any")
     one("Conv", image, {"w": floats(4, 1, 3, 3)}, pads=[1] * 4, group=4, name="Conv depthwise")
     one("Conv", image, {"w": floats(8, 4, 4, 4)}, strides=[4, 4], name="Conv patches",
         dims={"h": "4*k", "w": "4*l", "k": (2, 20, 10), "l": (2, 20, 12)})
@@ -208,8 +212,17 @@ def images():
         one(op, image, kernel_shape=[2, 2], strides=[2, 2], dims=even, name=op + " stride", **more)
         one(op, image, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, dims=even, name=op + " 3 stride", **more)
         one(op, image, kernel_shape=[2, 2], strides=[2, 2], name=op + " stride any", **more)
+        one(op, image, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, name=op + " 3 stride any",
+            refused=ROUND + KINDS if op == "AveragePool" else None, **more)  # how many are no padding
         one(op, "f b 4 n", kernel_shape=[3], pads=[1, 1], name=op + " 1", **more)
     one("MaxPool", image, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, name="MaxPool ceil", dims=even)
+    halves = dict(pads=[1] * 4, strides=[2, 2])
+    case("tower any", [node("Conv", "x w", ["a"], **halves), node("Relu", "a", ["r"]),
+                       node("MaxPool", "r", ["p"], kernel_shape=[3, 3], **halves),
+                       node("Conv", "p v", ["c"], pads=[1] * 4), node("Add", "c p", ["s"]),
+                       node("Conv", "s v", ["d"], **halves), node("GlobalAveragePool", "d")],
+         {"x": "f b 4 h w"}, {**w, "v": floats(8, 8, 3, 3)},
+         dims={"b": (1, 1, 1), "h": (33, 600, 200), "w": (33, 600, 240)})
     one("GlobalAveragePool", image)
     one("GlobalMaxPool", image)
     for mode in ("nearest", "linear", "cubic"):
