@@ -224,21 +224,6 @@ static opjit_status fit_buffers(sampler *s, opjit_size_form *out, opjit_error *e
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-/* Moves the function out of the pool. */
-static opjit_status move_to(const opjit_allocator *allocator, ir_func *f, opjit_error *error)
-{
-    ir_func shell = *f, own;
-
-    shell.allocator = allocator;
-    shell.node_capacity = f->node_count;
-    shell.operand_capacity = f->operand_count;
-    shell.tensor_capacity = f->tensor_count;
-    TRY(opjit_ir_copy(&shell, &own, error));
-    opjit_ir_free(f);
-    *f = own;
-    return OPJIT_OK;
-}
-
 /* The function of a range, with memory for its largest sizes. */
 static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
 {
@@ -250,7 +235,7 @@ static opjit_status finish(sampler *s, ir_range *range, opjit_error *error)
     TRY(opjit_ir_pack(f, error));
     TRY(opjit_ir_layout(f, error));
     opjit_ir_trim(f);
-    return move_to(s->allocator, f, error);
+    return opjit_fe_pool_leave(s->allocator, f, error);
 }
 
 /* The forms of buffers, then those of all stages. */
@@ -300,11 +285,13 @@ static opjit_status name_node(const fe_graph *graph, uint32_t origin, opjit_stat
 }
 
 /* Functions for all sizes; lower tiles for the last rows of products unless these make loops of too many kinds, and
- * quotients of dimensions, where sizes are such, unless these make loops that differ for each remainder. */
+ * quotients of dimensions, where sizes are such, unless these make loops that differ for each remainder.  The first
+ * refusal is the message. */
 static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, uint32_t *origin, opjit_error *error)
 {
     static const ir_search roads[] = { { LOW_TILE_RANGES, true }, { LOW_TILE_RANGES, false }, { IR_RANGES, false } };
     opjit_status status = OPJIT_UNSUPPORTED;
+    uint32_t others;
     int64_t typical[OPJIT_MAX_DIMS] = { 0 };
     ir_dim dims[OPJIT_MAX_DIMS];
 
@@ -318,8 +305,10 @@ static opjit_status find_ranges(sampler *s, ir_range *ranges, uint32_t *count, u
             continue;
         s->env.low_tiles = roads[i].most == LOW_TILE_RANGES;
         status = opjit_ir_ranges_find(dims, typical, s->dynamic->dim_count, make_sample, s, roads[i], ranges, count,
-                                      &s->space, origin, error);
+                                      &s->space, i == 0 ? origin : &others, i == 0 ? error : NULL);
     }
+    if (status == OPJIT_OK)
+        opjit_rt_error_clear(error);
     return status;
 }
 

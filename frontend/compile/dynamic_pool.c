@@ -75,3 +75,17 @@ void opjit_fe_pool_free(fe_pool *pool)
         }
     }
 }
+
+opjit_status opjit_fe_pool_leave(const opjit_allocator *allocator, ir_func *f, opjit_error *error)
+{
+    ir_func shell = *f, own;
+
+    shell.allocator = allocator;
+    shell.node_capacity = f->node_count;
+    shell.operand_capacity = f->operand_count;
+    shell.tensor_capacity = f->tensor_count;
+    TRY(opjit_ir_copy(&shell, &own, error));
+    opjit_ir_free(f);
+    *f = own;
+    return OPJIT_OK;
+}

@@ -140,16 +140,13 @@ static opjit_status end_guesses(const finder *x, trial *trials, ir_general *gene
     return status;
 }
 
-/* Makes the loops for the sizes that a trial was refused for one more sample, if they have the group's shape.  false:
- * nothing was learned. */
-static opjit_status learn(finder *x, uint32_t group, ir_samples *samples, trial *t, const int64_t *refused, bool *out)
+/* Makes the loops for the values one more sample, if they have the group's shape.  false: nothing was learned. */
+static opjit_status learn_at(finder *x, uint32_t group, ir_samples *samples, trial *t, const int64_t *values, bool *out)
 {
     candidate *const c = &x->learned[x->learned_count];
 
     *out = false;
-    if (!t->learns)
-        return OPJIT_OK;
-    memcpy(c->values, refused, sizeof c->values);
+    memcpy(c->values, values, sizeof c->values);
     const opjit_status status = opjit_ir_candidate_make(x, c, NULL);
     bool is_known = status != OPJIT_OK || c->shape != x->groups[group];
     for (uint32_t i = 0; i < samples->count; i++)
@@ -165,6 +162,25 @@ static opjit_status learn(finder *x, uint32_t group, ir_samples *samples, trial 
     memcpy(samples->values[i], c->values, sizeof c->values);
     *out = true;
     return opjit_ir_count(&c->f, t->arena, &t->counts[i], NULL);
+}
+
+/* Of sizes that a trial was refused for; or else of an even one: of odd sizes, as samples are, halves rounded up are
+ * linear. */
+static opjit_status learn(finder *x, uint32_t group, ir_samples *samples, trial *t, const int64_t *refused, bool *out)
+{
+    *out = false;
+    if (!t->learns)
+        return OPJIT_OK;
+    opjit_status status = learn_at(x, group, samples, t, refused, out);
+    for (uint32_t d = 0; d < x->dim_count && status == OPJIT_OK && !*out; d++) {
+        int64_t values[OPJIT_MAX_DIMS];
+        memcpy(values, samples->values[0], sizeof values);
+        if (values[d] % 2 == 0 || x->dims[d].lo == x->dims[d].hi)
+            continue;
+        opjit_ir_change_parity(x, values, d);
+        status = learn_at(x, group, samples, t, values, out);
+    }
+    return status;
 }
 
 /* By one guess after the other; the first one's refusal is the message.  Where to cut is asked last: it is for nothing

@@ -129,6 +129,9 @@ opjit_status opjit_ir_trial_prove(trial *t, opjit_error *error);
 opjit_status opjit_ir_trial_prove_at(trial *t, const int64_t *values, opjit_error *error);
 opjit_status opjit_ir_trial_ask(trial *t, const int64_t *values, bool with_loops, opjit_error *error);
 
+/* Makes the size, which is a sample's, twice a prime near it; where others follow from it, one of the other parity. */
+void opjit_ir_change_parity(const finder *x, int64_t *values, uint32_t d);
+
 opjit_status opjit_ir_trial_refuse_other(trial *t, const int64_t *values, opjit_error *error);
 /* Whether these loops for the values are what the generalization says.  UNSUPPORTED: they tell more than samples do. */
 opjit_status opjit_ir_trial_has_loops(trial *t, const int64_t *values, const ir_func *loops, bool *out,

@@ -338,8 +338,7 @@ static opjit_status ask_all(trial *t, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Makes the size, which is a sample's, twice a prime near it; where others follow from it, one of the other parity. */
-static void change_parity(const finder *x, int64_t *values, uint32_t d)
+void opjit_ir_change_parity(const finder *x, int64_t *values, uint32_t d)
 {
     if (x->lines->count != 0) {
         opjit_ir_lines_choose(x, d, 1 - values[d] % 2, 0, values);
@@ -383,7 +382,7 @@ static opjit_status ask_even(trial *t, uint32_t d, opjit_error *error)
 
     memcpy(values, t->samples->values[0], sizeof values);
     const int64_t parity = 1 - values[d] % 2;
-    change_parity(x, values, d);
+    opjit_ir_change_parity(x, values, d);
     opjit_status status = x->make(x->user, x->dims, values, &value, &loops, NULL);
     if (is_over(status))
         return status;
