@@ -36,8 +36,7 @@ static void forget_graph(builder *b)
 {
     if (b->graph != NULL)
         b->graph->busy = false;
-    Py_XDECREF((PyObject *)b->graph);
-    b->graph = NULL;
+    Py_CLEAR(b->graph);
 }
 
 static int note_shapes(builder *b, const uint64_t *dims)
@@ -62,15 +61,15 @@ static int note_shapes(builder *b, const uint64_t *dims)
 /* Calls the function; -1: it raised. */
 static int call_function(builder *b, const uint64_t *dims)
 {
-    PyObject *const sizes = PyTuple_New((Py_ssize_t)b->dim_count);
-    PyObject *made;
+    PyObject *const sizes = PyTuple_New((Py_ssize_t)b->dim_count), *made;
     bool all = true; /* elements are there: arrays without any are not as long as they say */
     for (uint32_t d = 0; sizes != NULL && d < b->dim_count; d++) {
         all = all && dims[d] != 0;
         if (PyTuple_SetItem(sizes, (Py_ssize_t)d, PyLong_FromUnsignedLongLong(dims[d])) != 0)
             return -1;
     }
-    forget_graph(b);
+    if (b->graph != NULL)
+        b->graph->busy = false;
     made = sizes != NULL ? PyObject_CallObject(b->function, sizes) : NULL;
     Py_XDECREF(sizes);
     if (made == NULL)
@@ -81,6 +80,7 @@ static int call_function(builder *b, const uint64_t *dims)
         Py_DECREF(made);
         return -1;
     }
+    forget_graph(b); /* not before: the last sizes that were asked for may be ones that the graph can't have */
     b->graph = (host_graph *)(void *)made;
     b->graph->busy = true;
     return all ? note_shapes(b, dims) : 0;
