@@ -13,6 +13,7 @@ enum {
     WINDOW = 24,      /* values that are looked at for a sample */
     MOST_FACTOR = 61, /* primes up to it are small */
     BLOCK = 8,        /* of lines of images */
+    TAKEN = 16,       /* what it counts that another sample has the size */
     MISSED = 4        /* as so many small factors counts a size that shall be even, and is not */
 };
 
@@ -191,19 +192,35 @@ bool opjit_ir_is_sample_size(const finder *x, const int64_t *values, uint32_t d)
     return x->lines->count == 0 ? opjit_ir_is_prime(values[d]) : opjit_ir_are_sample_sizes(x, values);
 }
 
-/* The score, where lines of `even` shall be twice what has few factors. */
+/* How bad the size is; mixed: a quotient is as good even as odd: if all were odd, one would follow from the other. */
+static uint64_t badness(const ir_line *line, int64_t size, bool even, bool mixed)
+{
+    if (line->by > 1 && mixed)
+        return factors_of(size) - (size % 2 == 0) + (size % BLOCK == 0 ? MISSED : 0);
+    if (even)
+        return size % 2 == 0 ? factors_of(size / 2) : MISSED;
+    return factors_of(size) + (line->by > 1 && size % BLOCK == 0 ? MISSED : 0);
+}
+
+/* The score, where lines of `even` shall be twice what has few factors; 0: and no others even. */
 static uint64_t score_with(const ir_lines *lines, uint32_t dims, const int64_t *values, uint32_t even)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < lines->count; i++) {
         const int64_t size = opjit_ir_line_value(&lines->list[i], dims, values);
-        const bool shall = (even >> i & 1) != 0;
-        const bool is_whole = lines->list[i].by > 1 && size % BLOCK == 0; /* blocks of no other sample are */
-        sum += (uint64_t)lines->list[i].weight * (!shall          ? factors_of(size) + (is_whole ? MISSED : 0)
-                                                  : size % 2 == 0 ? factors_of(size / 2)
-                                                                  : MISSED);
+        const bool own = (even >> i & 1) != 0;
+        sum += (uint64_t)lines->list[i].weight * badness(&lines->list[i], size, own, even != 0);
     }
     return sum;
+}
+
+/* Whether another candidate has the size: of few sizes of a dimension nothing is told from constants. */
+static bool is_taken(const finder *x, uint32_t d, const int64_t *values)
+{
+    for (uint32_t i = 0; i < x->candidate_count; i++)
+        if (x->candidates[i].values != values && x->candidates[i].values[d] == values[d])
+            return true;
+    return false;
 }
 
 /* Of two that are as good the odd one, or the nearer one. */
@@ -218,7 +235,8 @@ void opjit_ir_lines_choose(const finder *x, uint32_t d, int64_t parity, uint32_t
         values[d] = beyond ? hi - k : wanted + k;
         if (values[d] < 2 || (parity != IR_ANY_PARITY && values[d] % 2 != parity))
             continue;
-        const uint64_t score = 2 * score_with(x->lines, x->dim_count, values, even) + (values[d] % 2 == 0);
+        const uint64_t score = 2 * score_with(x->lines, x->dim_count, values, even) + (values[d] % 2 == 0) +
+                               (x->space.count != 0 && is_taken(x, d, values) ? TAKEN : 0);
         best = score < least ? values[d] : best;
         least = score < least ? score : least;
     }

@@ -90,6 +90,25 @@ static int64_t telling(const search *s, int64_t by, int64_t plus)
     return value >= dim->lo && value > 0 ? value : 0;
 }
 
+static int64_t quotient_at(const opjit_quotient *q, int64_t n)
+{
+    return (n + q->plus) / q->by - ((n + q->plus) % q->by < 0);
+}
+
+/* The largest value up to twice the dimension's for which both are different: no reading has it, as both are what these
+ * say.  0: there is none. */
+static int64_t differing(const search *s, const opjit_quotient *a, const opjit_quotient *b)
+{
+    const ir_dim *const dim = &s->x->dims[s->dim];
+    const int64_t least = dim->lo == 0 ? 1 : dim->lo, most = dim->hi < INT32_MAX / 2 ? 2 * dim->hi : dim->hi;
+
+    for (int64_t inside = 1; inside >= 0; inside--) /* the graph may have no sizes beyond */
+        for (int64_t n = inside != 0 ? dim->hi : most, k = 0; n >= least && k < 2 * MOST_BY; n--, k++)
+            if (quotient_at(a, n) != quotient_at(b, n))
+                return n;
+    return 0;
+}
+
 typedef enum answer { ANSWER_NONE, ANSWER_ONE, ANSWER_MANY } answer;
 
 /* The quotient that the size is; MANY: *out_value is a value that will tell. */
@@ -106,8 +125,8 @@ static answer quotient_of(const search *s, size_t k, opjit_quotient *out, int64_
             *out = (opjit_quotient){ .dim = s->dim, .plus = least, .by = by };
         if (least < most)
             *out_value = telling(s, by, least + (most - least + 1) / 2);
-        else if (found == 2 && out->by != by) /* far away both differ */
-            *out_value = telling(s, by, least);
+        else if (out->by != by)
+            *out_value = differing(s, out, &(opjit_quotient){ .dim = s->dim, .plus = least, .by = by });
         for (uint32_t i = 0; i < s->count; i++)
             *out_value = s->list[i].value == *out_value ? 0 : *out_value;
     }
@@ -169,7 +188,7 @@ static opjit_status search_all(search *s, ir_space *space, ir_space *shifted, op
 
     for (size_t k = 0; k < count; k++) {
         opjit_quotient own;
-        int64_t value;
+        int64_t value = 0;
         answer found = ANSWER_NONE;
         bool made = is_bent(s, k), is_new = true;
         for (size_t i = 0; i < k && is_new; i++)
@@ -177,6 +196,8 @@ static opjit_status search_all(search *s, ir_space *space, ir_space *shifted, op
         made = made && is_new;
         while (made && (found = quotient_of(s, k, &own, &value)) == ANSWER_MANY && s->count < READINGS)
             TRY(read(s, value, &made, error));
+        if (found == ANSWER_MANY && !made && value > s->x->dims[s->dim].hi) /* they are the same for all sizes */
+            found = ANSWER_ONE;
         if (found == ANSWER_ONE || (is_new && is_sum(s, k, &own)))
             sort_in(s, &own, space, shifted);
     }

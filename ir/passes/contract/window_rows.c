@@ -49,7 +49,7 @@ static bool set_whole(window *w)
         x->classes = 1;
         x->reach = (x->taps - 1) * x->dilation;
         if (a == 1)
-            w->pitch = x->whole ? (x->size - 1) * x->stride + x->taps : x->size + x->reach;
+            w->pitch = (x->whole ? (x->size - 1) * x->stride + x->taps : x->size + x->reach) + x->uneven;
     }
     w->gathers = false;
     w->slots = w->free * w->axis[0].classes * w->axis[1].classes;

@@ -261,7 +261,7 @@ static bool choose_form(window *w, const ir_tiles *given, int64_t lanes, const r
     const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach - (w->alone ? 0 : opjit_ir_window_zeros_of_lines(w));
-    w->pitch += w->axis[1].uneven; /* lines of all sizes have padding behind them */
+    w->pitch += w->axis[1].uneven && !w->gathers; /* lines of all sizes have padding behind them */
     if (given != NULL) {
         rows->tile = given->rows;
         columns->tile = given->columns;
