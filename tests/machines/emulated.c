@@ -331,8 +331,9 @@ enum {
     WIDE = 1,
     EVEX = 2,
     HIGH_INDEX = 4,
-    SHORT = 8
-}; /* with W; EVEX alone; that has such an index, or displacement */
+    SHORT = 8,
+    MEMORY = 16
+}; /* with W; EVEX alone; that has such an index, or displacement; that reads memory */
 static const struct fault {
     uint8_t map, prefix, first, last, with; /* first, last: opcodes */
 } faults[] = {
@@ -342,6 +343,7 @@ static const struct fault {
     { 1, 3, 0x12, 0x12, EVEX | WIDE },       /* VMOVDDUP of eight bytes reads sixteen */
     { 3, 1, 0x20, 0x20, EVEX | SHORT },      /* VPINSRB takes its byte from twice as far away, */
     { 3, 1, 0x15, 0x15, EVEX | SHORT },      /* VPEXTRW stores at half the distance */
+    { 2, 1, 0x88, 0x89, EVEX | MEMORY },     /* VEXPAND and VPEXPAND read more than what is expanded */
 };
 
 static bool has_fault(const machine *m, const emulated_stage *s)
@@ -352,7 +354,7 @@ static bool has_fault(const machine *m, const emulated_stage *s)
         const bool evex = b[0] == 0x62;
         const uint8_t map = b[1] & (evex ? 7 : 31), opcode = b[evex ? 4 : 3];
         const uint32_t has = (b[2] >> 7 != 0 ? WIDE : 0) | (evex ? EVEX : 0) | ((b[3] & 8) == 0 ? HIGH_INDEX : 0) |
-                             (b[5] >> 6 == 1 ? SHORT : 0);
+                             (b[5] >> 6 == 1 ? SHORT : 0) | (b[5] >> 6 != 3 ? MEMORY : 0);
         for (size_t k = 0; k < sizeof faults / sizeof *faults && (evex || b[0] == 0xc4); k++) {
             const struct fault *f = &faults[k];
             if (map == f->map && (b[2] & 3) == f->prefix && opcode >= f->first && opcode <= f->last &&
